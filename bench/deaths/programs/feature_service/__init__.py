@@ -1,0 +1,1 @@
+"""Serves spectral features of audio windows."""

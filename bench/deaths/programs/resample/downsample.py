@@ -1,0 +1,18 @@
+"""Downsample recordings with a C library that asserts its arguments."""
+
+import ctypes
+import os
+
+library = ctypes.CDLL(os.path.join(os.environ["CRASHCART_BENCH_TMP"], "libresample.so"))
+
+
+def downsample(values, rate, target_rate):
+    signal = (ctypes.c_int * len(values))(*values)
+    out = (ctypes.c_int * len(values))()
+    written = library.resample(signal, len(values), rate // target_rate, out)  # <-- dies here
+    return list(out[:written])
+
+
+if __name__ == "__main__":
+    for target in (100, 250, 2_000):
+        print(target, len(downsample(list(range(1_000)), rate=1_000, target_rate=target)), flush=True)

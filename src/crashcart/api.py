@@ -1,0 +1,93 @@
+"""The commands as functions, for Python and notebooks.
+
+Covers: `cc.run`, `cc.why`, `cc.recordings`, `cc.note`.
+Does not cover: the rooms themselves; this is a shell like the command line, and prints nothing by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crashcart.evidence import Evidence
+from crashcart.finding import Finding, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A report with its evidence; shows itself as text in a terminal and as a page in a notebook."""
+
+    report: Report
+    evidence: Evidence
+
+    @property
+    def verdict(self) -> Finding | None:
+        """The finding that explains best."""
+        return self.report.verdict
+
+    def __str__(self) -> str:
+        from crashcart.report.text import render_text
+
+        return render_text(self.report, self.evidence, width=100, colour=False)
+
+    __repr__ = __str__
+
+    def to_html(self) -> str:
+        """The whole page."""
+        from crashcart.report.html import render_html
+
+        return render_html(self.report, self.evidence)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        page = escape(self.to_html(), quote=True)
+        return f'<iframe srcdoc="{page}" sandbox style="width:100%;height:32em;border:0" title="crashcart report"></iframe>'
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON document, as plain values."""
+        from crashcart.report.json import to_document
+
+        return to_document(self.report, self.evidence)
+
+
+def run(argv: Sequence[str]) -> Explained:
+    """Run a program as `crashcart run` does and explain how it ended. RuntimeError where it could not be recorded."""
+    from crashcart.errors import CannotCheckError
+    from crashcart.record import session
+
+    done = session.run(list(argv))
+    if done.folder is None:
+        raise CannotCheckError(f"the run was not recorded: {done.unrecorded}")
+    return why(done.folder)
+
+
+def why(recording: str | Path | None = None) -> Explained:
+    """Explain the last recorded run, or the one that is named."""
+    from crashcart.blackbox import store
+    from crashcart.why import explain
+    from crashcart.why.collect import collect
+
+    folder = store.find(str(recording) if recording is not None else None)
+    evidence = collect(folder)
+    return Explained(explain(evidence, folder.name), evidence)
+
+
+def recordings() -> list[Path]:
+    """The folders of the recorded runs, newest first."""
+    from crashcart.blackbox import store
+
+    return store.recordings()
+
+
+def note(text: str, kind: str = "note") -> bool:
+    """Mark a moment (an epoch, a phase) in the recording of the running program; False where nothing records it."""
+    hook = sys.modules.get("_crashcart_hook")
+    state = getattr(hook, "_state", None)
+    if state is None:
+        return False
+    state.append("event", name=kind, text=str(text)[:500])
+    return True

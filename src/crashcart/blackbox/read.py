@@ -1,0 +1,334 @@
+"""A recording read back as Evidence, whatever state its writers left it in.
+
+Covers: every file of a recording; what is damaged or absent becomes a section that is None, with the reason in
+`absent`. Only a folder without a readable run.json is refused.
+Does not cover: judging; nor errors that stand only in the program's output (`why/collect.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from crashcart.blackbox.codec import from_plain
+from crashcart.blackbox.crashfile import read_crash
+from crashcart.blackbox.output import read_output
+from crashcart.blackbox.recording import SCHEMA
+from crashcart.blackbox.ring import ForeignFileError, read_payloads
+from crashcart.blackbox.stacks import parse_stacks, split_dumps
+from crashcart.errors import UnreadableRecordingError
+from crashcart.evidence import (
+    ChildEnd,
+    Crash,
+    Ending,
+    Environment,
+    ErrorRecord,
+    Event,
+    Evidence,
+    Frame,
+    GpuDevice,
+    HolderNote,
+    KernelLog,
+    Log,
+    LogLine,
+    Machine,
+    PipelineNote,
+    PipelineStage,
+    Program,
+    Sample,
+    Stack,
+    StackDump,
+)
+from crashcart.evidence import Disk, Holder
+from crashcart.probe.log import parse_log
+from crashcart.probe.source import OwnCode, source_line
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """What the files of a recording say, before it is put into sections."""
+
+    folder: Path
+    run: Record
+    ending: Record | None
+    samples: list[Record]
+    events: list[Record]
+    inside: list[Record]
+    own: OwnCode
+    kept: Record
+
+
+def read_recording(folder: Path) -> Evidence:
+    """All that the recording holds."""
+    raw = _load(folder)
+    pid = _spawned(raw).get("pid")
+    hooked = {record["pid"]: record for record in raw.inside if record["kind"] in ("start", "fork")}
+    absent = dict(raw.run.get("absent", {}))
+    if not hooked:
+        absent["stacks"] = absent["holders"] = "the start-up hook did not run inside the program"
+    return Evidence(
+        program=_program(raw, pid, hooked),
+        machine=_section(Machine, raw.run.get("machine")),
+        environment=_environment(raw),
+        samples=tuple(_samples(raw)) or None,
+        events=tuple(_events(raw)),
+        stacks=tuple(_stack_dumps(raw, hooked)) if hooked else None,
+        holders=tuple(_holders(raw)) if hooked else None,
+        errors=tuple(_errors(raw)) if hooked else None,
+        crash=_crash(raw, pid, hooked),
+        log=_log(raw),
+        kernel_log=_kernel_log(raw),
+        gpus=tuple(_sections(GpuDevice, raw.run.get("gpus"))) if raw.run.get("gpus") is not None else None,
+        disks=tuple(_sections(Disk, (raw.ending or {}).get("disks"))) if raw.ending else None,
+        children=tuple(_sections(ChildEnd, [each for each in raw.events if each["kind"] == "child-end"])),
+        ending=_ending(raw, pid),
+        absent={**absent, **(raw.ending or {}).get("absent", {})},
+    )
+
+
+def _load(folder: Path) -> _Raw:
+    run = _read_json(folder / "run.json")
+    if run is None:
+        raise UnreadableRecordingError(f"{folder.name} is no recording, or its beginning is damaged (run.json)")
+    if run.get("schema") != SCHEMA:
+        raise UnreadableRecordingError(
+            f"{folder.name} was written in format {run.get('schema')}; this crashcart reads format {SCHEMA}",
+            "Read it with the crashcart that recorded it, or a newer one.",
+        )
+    samples = {record["at_s"]: record for name in ("history", "samples") for record in _ring(folder / f"{name}.ring")
+               if "at_s" in record}  # fmt: skip
+    inside = [record for path in sorted(folder.glob("program-*.ring")) for record in _ring(path) if "pid" in record]
+    inside.sort(key=lambda record: record.get("unix_s", 0.0))
+    prefixes = sorted({prefix for record in inside for prefix in record.get("prefixes", ())})
+    events = [record for record in _ring(folder / "events.ring") if "kind" in record and "at_s" in record]
+    return _Raw(
+        folder, run, _read_json(folder / "ending.json"), [samples[at_s] for at_s in sorted(samples)], events, inside,
+        OwnCode(prefixes), _read_json(folder / "kept.json") or {},
+    )  # fmt: skip
+
+
+def _read_json(path: Path) -> Record | None:
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _ring(path: Path) -> Iterator[Record]:
+    try:
+        payloads = read_payloads(path.read_bytes())
+    except (OSError, ForeignFileError):
+        return
+    for payload in payloads:
+        record = json.loads(payload)
+        if isinstance(record, dict):
+            yield record
+
+
+def _section(kind: type[Any], value: Any) -> Any:
+    """A section, or None where it is absent or of a shape that this version does not know."""
+    if value is None:
+        return None
+    try:
+        return from_plain(kind, value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _sections(kind: type[Any], values: Any) -> Iterator[Any]:
+    for value in values or ():
+        section = _section(kind, value)
+        if section is not None:
+            yield section
+
+
+def _spawned(raw: _Raw) -> Record:
+    """The watcher's note of the start; empty where it was not written or has been overwritten."""
+    return next((record for record in raw.events if record["kind"] == "spawned"), {})
+
+
+def _started_s(raw: _Raw) -> float:
+    return float(raw.run["program"]["started_unix_s"])
+
+
+def _program(raw: _Raw, pid: int | None, hooked: dict[int, Record]) -> Program:
+    program: Program = from_plain(Program, {"pid": 0, **raw.run["program"]})
+    native = any(record.get("native") for record in hooked.values())
+    ticks = _spawned(raw).get("start_ticks")
+    return replace(program, pid=pid or 0, start_ticks=ticks, hooked=bool(hooked), native_hooked=native)
+
+
+def _environment(raw: _Raw) -> Environment:
+    start = next((record for record in raw.inside if record["kind"] == "start"), {})
+    loaded: dict[str, str] = {}
+    for record in raw.inside:
+        loaded.update(record.get("modules") or {})
+    packages = raw.kept.get("packages") or loaded
+    variables = raw.run.get("variables") or {}
+    path = tuple(start.get("path", ()))
+    return Environment(start.get("python"), start.get("executable"), packages, variables, frozenset(loaded), path)
+
+
+def _samples(raw: _Raw) -> Iterator[Sample]:
+    yield from _sections(Sample, raw.samples)
+
+
+def _events(raw: _Raw) -> Iterator[Event]:
+    found = list(_sections(Event, [record for record in raw.events if "text" in record and record["kind"] != "stack"]))
+    for record in raw.inside:
+        if record["kind"] in ("event", "hook-failure"):
+            at_s = record["unix_s"] - _started_s(raw)
+            found.append(Event(at_s, record.get("name", record["kind"]), record.get("text", ""), record["pid"]))
+    yield from sorted(found, key=lambda event: event.at_s)
+
+
+def _stack_dumps(raw: _Raw, hooked: dict[int, Record]) -> Iterator[StackDump]:
+    found: list[StackDump] = []
+    texts: dict[int, str] = {}
+    for record in raw.events:
+        if record["kind"] == "stack":
+            text = record.get("text") or texts.get(record["pid"], "")
+            texts[record["pid"]] = text
+            found.append(_dump(raw, hooked, record["pid"], record["at_s"], record["reason"], text))
+    for path in raw.folder.glob("stacks-*.txt"):
+        found.extend(_unread_dumps(raw, hooked, path))
+    for path in raw.folder.glob("fatal-*.txt"):
+        pid = _pid_of(path)
+        text = _read_text(path)
+        if pid is not None and text:
+            found.append(_dump(raw, hooked, pid, _written_s(raw, path), "fatal", text))
+    yield from sorted((dump for dump in found if dump.stacks), key=lambda dump: dump.at_s)
+
+
+def _unread_dumps(raw: _Raw, hooked: dict[int, Record], path: Path) -> Iterator[StackDump]:
+    """What the watcher did not live to take over."""
+    pid = _pid_of(path)
+    if pid is None:
+        return
+    taken = [record for record in raw.events if record["kind"] == "stack" and record["pid"] == pid]
+    text = _read_text(path)[taken[-1]["end"] if taken else 0 :]
+    for dump in split_dumps(text)[-1:]:
+        yield _dump(raw, hooked, pid, _written_s(raw, path), "beat", dump)
+
+
+def _dump(raw: _Raw, hooked: dict[int, Record], pid: int, at_s: float, reason: str, text: str) -> StackDump:
+    ident = hooked.get(pid, {}).get("main_thread")
+    stacks = parse_stacks(text, ident, raw.own.is_own)
+    return StackDump(at_s, pid, tuple(_with_sources(raw, stack) for stack in stacks), reason)
+
+
+def _with_sources(raw: _Raw, stack: Stack) -> Stack:
+    return replace(stack, frames=tuple(_with_source(raw, frame) for frame in stack.frames))
+
+
+def _with_source(raw: _Raw, frame: Frame) -> Frame:
+    """The line's text as it stood when the program ended, where that was kept; else as it stands now."""
+    if not frame.own:
+        return frame
+    if "sources" in raw.kept:
+        return replace(frame, source=raw.kept["sources"].get(frame.file, {}).get(str(frame.line)))
+    file = frame.file if Path(frame.file).is_absolute() else str(Path(raw.run["program"]["cwd"]) / frame.file)
+    return replace(frame, source=source_line(file, frame.line))
+
+
+def _pid_of(path: Path) -> int | None:
+    text = path.stem.rpartition("-")[2]
+    return int(text) if text.isdigit() else None
+
+
+def _written_s(raw: _Raw, path: Path) -> float:
+    return max(0.0, path.stat().st_mtime - _started_s(raw))
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _holders(raw: _Raw) -> Iterator[HolderNote]:
+    for record in raw.inside:
+        if record["kind"] == "holders":
+            pipelines = tuple(
+                PipelineNote(each["name"], tuple(PipelineStage(*stage) for stage in each["stages"]))
+                for each in record.get("pipelines", ())
+            )
+            holders = tuple(_sections(Holder, record.get("holders")))
+            yield HolderNote(record["unix_s"] - _started_s(raw), record["pid"], holders, pipelines)
+
+
+def _errors(raw: _Raw) -> Iterator[ErrorRecord]:
+    for record in raw.inside:
+        if record["kind"] == "error":
+            error = _error(raw, record["error"])
+            chain = tuple(_error(raw, each) for each in record["error"].get("chain", ()))
+            at_s = record["unix_s"] - _started_s(raw)
+            yield replace(error, chain=chain, thread=record.get("thread"), at_s=at_s, pid=record["pid"])
+
+
+def _error(raw: _Raw, plain: Record) -> ErrorRecord:
+    frames = tuple(
+        _with_source(raw, Frame(file, line or 0, function, own=raw.own.is_own(file)))
+        for file, line, function in plain["frames"]
+    )
+    return ErrorRecord(plain["type"], plain["message"], frames, tuple(plain["bases"]), caught_depth=plain["dropped"])
+
+
+def _crash(raw: _Raw, pid: int | None, hooked: dict[int, Record]) -> Crash | None:
+    """The crash of the program itself, or of the one descendant that crashed (a shell's child, say)."""
+    crashes: dict[int, Crash] = {}
+    for path in sorted(raw.folder.glob("crash-*.txt*")):
+        crash = read_crash(path)
+        if crash is not None:
+            crashes[crash.pid] = crash
+    crash = crashes.get(pid or 0) or next(iter(crashes.values()), None)
+    if crash is None:
+        return None
+    text = _read_text(raw.folder / f"fatal-{crash.pid}.txt")
+    return replace(crash, python=_dump(raw, hooked, crash.pid, 0.0, "fatal", text)) if text else crash
+
+
+def _log(raw: _Raw) -> Log | None:
+    tails = read_output(raw.folder / "output")
+    if tails is None or not raw.run.get("output_kept"):
+        return None
+    lines: list[LogLine] = []
+    for stream, tail in zip(("stdout", "stderr"), tails, strict=True):
+        for text in (tail.head, tail.tail):
+            for line in parse_log(text.decode("utf-8", "replace"), stream).lines:
+                lines.append(replace(line, number=len(lines) + 1))
+    return Log(tuple(lines), sum(tail.dropped_bytes for tail in tails))
+
+
+def _ending(raw: _Raw, pid: int | None) -> Ending | None:
+    ending: Ending | None = _section(Ending, (raw.ending or {}).get("ending"))
+    if ending is None:
+        return None
+    started = any(record["kind"] == "start" and record["pid"] == pid for record in raw.inside)
+    finished = any(record["kind"] == "exit" and record["pid"] == pid for record in raw.inside)
+    return replace(ending, python_finished=finished if started else None)
+
+
+def _kernel_log(raw: _Raw) -> KernelLog | None:
+    lines = (raw.ending or {}).get("kernel_log")
+    return KernelLog(tuple(lines)) if lines is not None else None
+
+
+def own_frames(evidence: Evidence) -> Iterator[Frame]:
+    """Every frame of the user's own code that the evidence names, for keeping its source text."""
+    for dump in evidence.stacks or ():
+        for stack in dump.stacks:
+            yield from (frame for frame in stack.frames if frame.own)
+    for error in evidence.errors or ():
+        for each in error.with_chain():
+            yield from (frame for frame in each.frames if frame.own)
+    if evidence.crash is not None and evidence.crash.python is not None:
+        for stack in evidence.crash.python.stacks:
+            yield from (frame for frame in stack.frames if frame.own)

@@ -1,0 +1,76 @@
+"""The entry point: finds the command, imports it alone, and is the one place that makes exit codes of errors.
+
+Covers: `crashcart COMMAND …`, `--help`, `--version`.
+Does not cover: what the commands do. Nothing heavy is imported before a command needs it: `crashcart run` stays small
+for as long as the program runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from crashcart.errors import CrashcartError
+
+COMMANDS = {
+    "run": "run a program and say why it died, if it does",
+    "why": "explain the last death, a given recording, or a pasted log",
+    "list": "list the recorded runs",
+    "rule": "print the manual page of a rule",
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a command line; returns the exit code."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(overview())
+        return 0 if argv else 2
+    if argv[0] == "--version":
+        from crashcart import __version__
+
+        print(f"crashcart {__version__}")
+        return 0
+    if argv[0] not in COMMANDS:
+        print(f"crashcart: no such command: {argv[0]}; expected one of {', '.join(COMMANDS)}", file=sys.stderr)
+        return 2
+    module = import_module(f"crashcart.cli.{argv[0]}")
+    parser = argparse.ArgumentParser(f"crashcart {argv[0]}", description=module.__doc__, formatter_class=_Formatter)
+    module.configure(parser)
+    try:
+        return int(module.run(parser.parse_args(argv[1:])))
+    except CrashcartError as error:
+        print(f"crashcart: {error}\n  {error.help}", file=sys.stderr)
+        return error.exit_code
+    except Exception as error:
+        if os.environ.get("CRASHCART_DEBUG"):
+            raise
+        print(f"crashcart: a fault of its own: {type(error).__name__}: {error}\n  {CrashcartError.help}", file=sys.stderr)
+        return CrashcartError.exit_code
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help that is the same at any terminal width, since it is compared with the documentation."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=100, max_help_position=28)
+
+
+def overview() -> str:
+    """The commands, a line each."""
+    lines = [f"  {name:<6} {what}" for name, what in COMMANDS.items()]
+    return "usage: crashcart COMMAND …\n\nNo kernel dies unexplained.\n\n" + "\n".join(lines) + (
+        "\n\n`crashcart COMMAND --help` says more. Exit codes: 0 nothing found, 1 findings, 2 wrong usage,\n"
+        "3 could not check, 4 a fault of crashcart; `crashcart run` passes the program's own code on."
+    )
+
+
+def entry() -> None:
+    """The console script."""
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)

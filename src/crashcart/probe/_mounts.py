@@ -1,0 +1,60 @@
+"""The mounts that this process sees, from /proc/self/mountinfo.
+
+Covers: mount point, the part of the file system it shows, kind, device number, super-block options.
+Does not cover: mounts of other mount namespaces: their paths would mean nothing to us.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from crashcart.probe._read import ROOT, read_text
+
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One line of mountinfo."""
+
+    device: str
+    root: str
+    """Which directory of the file system is mounted; / is all of it."""
+    point: str
+    kind: str
+    options: tuple[str, ...]
+
+    def covers(self, path: str) -> bool:
+        """Whether a path of the file system is shown by this mount."""
+        return self.root == "/" or path == self.root or path.startswith(self.root + "/")
+
+    def below(self, path: str) -> str:
+        """Where a covered path of the file system is below the mount point ("" is the mount point itself)."""
+        return ("" if path == "/" else path) if self.root == "/" else path[len(self.root) :]
+
+
+def read_mounts(root: Path = ROOT, kind_prefix: str = "") -> tuple[Mount, ...]:
+    """All mounts whose kind begins so, in order; a later one hides an earlier one on the same point.
+
+    A machine that runs containers has hundreds of mounts with kilobytes of options: only those asked for are kept.
+    """
+    lines = (read_text(root, "/proc/self/mountinfo") or "").splitlines()
+    found = (_parse(line) for line in lines if f" - {kind_prefix}" in line)
+    return tuple(mount for mount in found if mount is not None)
+
+
+def _parse(line: str) -> Mount | None:
+    """`36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue`; tags before the dash vary."""
+    left, dash, right = line.partition(" - ")
+    fields, rest = left.split(), right.split()
+    if not dash or len(fields) < 5 or not rest:
+        return None
+    options = rest[2].split(",") if len(rest) > 2 else []
+    return Mount(fields[2], _plain(fields[3]), _plain(fields[4]), rest[0], tuple(options))
+
+
+def _plain(path: str) -> str:
+    """Undo the octal escapes of blanks and backslashes."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), path)

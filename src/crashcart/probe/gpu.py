@@ -1,0 +1,135 @@
+"""NVIDIA devices and who holds their memory, through the driver's management library (NVML).
+
+Covers: name, size, free memory and processes of each device at one moment, and one process's share again and again.
+Does not cover: other makers' devices, slices of a divided device (MIG), and processes whose pids the driver counts in
+another namespace than ours (in most containers): their share is unknown, not zero.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from crashcart.evidence import GpuDevice
+from crashcart.probe._read import ROOT, exists, under
+
+# The control device of the driver; its table in /proc; and the paravirtual device of Windows' Linux subsystem.
+_DRIVER_SIGNS = ("/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg")
+
+
+def has_driver(root: Path = ROOT) -> bool:
+    """Whether an NVIDIA driver seems to be there at all; without one, the machine has no GPU for us."""
+    return any(exists(Path(under(root, sign))) for sign in _DRIVER_SIGNS)
+
+
+def read_gpus(root: Path = ROOT) -> tuple[GpuDevice, ...] | None:
+    """All devices, or None where there is no driver to ask; `absent_reason` then says why."""
+    library, _ = _start(root)
+    if library is None:
+        return None
+    try:
+        driver = _words(library.nvmlSystemGetDriverVersion())
+        return tuple(_device(library, index, driver) for index in range(library.nvmlDeviceGetCount()))
+    except library.NVMLError:
+        return None
+    finally:
+        _stop(library)
+
+
+def absent_reason(root: Path = ROOT) -> str:
+    """Why no device can be read, in words; empty where one can."""
+    library, reason = _start(root)
+    if library is None:
+        return reason
+    try:
+        count = library.nvmlDeviceGetCount()
+        return "" if count else "the NVIDIA driver is loaded, but it shows no device"
+    except library.NVMLError as error:
+        return f"the NVIDIA driver does not answer: {error}"
+    finally:
+        _stop(library)
+
+
+class GpuReader:
+    """Asks the driver again and again how much memory a process holds, over all devices."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self._library, reason = _start(root)
+        self.absent: str | None = reason or None
+        self._handles: list[Any] = []
+        if self._library is not None:
+            self._handles = _handles(self._library)
+
+    def used_bytes(self, pid: int) -> int | None:
+        """The process's memory on all devices; None where the driver does not list it."""
+        used = [share for handle in self._handles for share in self._shares(handle, pid)]
+        return sum(used) if used else None
+
+    def close(self) -> None:
+        """Let go of the driver; afterwards every answer is None."""
+        self._handles = []
+        if self._library is not None:
+            _stop(self._library)
+            self._library = None
+
+    def _shares(self, handle: Any, pid: int) -> list[int]:
+        shares = _processes(self._library, handle)
+        share = shares.get(pid)
+        return [] if share is None else [share]
+
+
+def _start(root: Path) -> tuple[Any, str]:
+    """The library, ready to be asked, or None and the reason; it is not even imported where no driver can be there."""
+    if not has_driver(root):
+        return None, f"no NVIDIA driver on this machine (none of {', '.join(_DRIVER_SIGNS)} is there)"
+    try:
+        library: Any = importlib.import_module("pynvml")
+    except ImportError as error:
+        return None, f"the package nvidia-ml-py cannot be imported: {error}"
+    try:
+        library.nvmlInit()
+    except library.NVMLError as error:
+        return None, f"the NVIDIA driver does not answer: {error}"
+    return library, ""
+
+
+def _stop(library: Any) -> None:
+    try:
+        library.nvmlShutdown()
+    except library.NVMLError:
+        return  # The driver went away while we were asking; there is nothing left to give back.
+
+
+def _handles(library: Any) -> list[Any]:
+    try:
+        return [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
+    except library.NVMLError:
+        return []
+
+
+def _device(library: Any, index: int, driver: str) -> GpuDevice:
+    handle = library.nvmlDeviceGetHandleByIndex(index)
+    memory = library.nvmlDeviceGetMemoryInfo(handle)
+    return GpuDevice(
+        index=index,
+        name=_words(library.nvmlDeviceGetName(handle)),
+        total_bytes=int(memory.total),
+        free_bytes=int(memory.free),
+        driver=driver,
+        processes=_processes(library, handle),
+    )
+
+
+def _processes(library: Any, handle: Any) -> dict[int, int | None]:
+    """Bytes by pid; the share is None where the driver does not tell it."""
+    try:
+        found = library.nvmlDeviceGetComputeRunningProcesses(handle)
+    except library.NVMLError:
+        return {}
+    return {int(each.pid): None if each.usedGpuMemory is None else int(each.usedGpuMemory) for each in found}
+
+
+def _words(value: str | bytes) -> str:
+    """Older releases of the library yield bytes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -1,0 +1,87 @@
+"""The computer, and the bounds that hold for one process on it.
+
+Covers: kernel, architecture, processors and their instruction sets, memory, boot id, limits.
+Does not cover: devices (`gpu`), file systems (`disk`), and processor shares granted by a container (cpu quota).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from crashcart.evidence import Machine
+from crashcart.probe._read import ROOT, read_text
+from crashcart.probe.memory import memory_limits, read_host
+from crashcart.probe.process import rlimits
+
+# The first processor's entry is about 1.5 KB; a machine with hundreds of them would write hundreds of KB.
+_FIRST_PROCESSOR_BYTES = 16384
+
+
+def read_machine(pid: int, root: Path = ROOT) -> Machine:
+    """The machine as the process finds it."""
+    kernel = os.uname()
+    host = read_host(root)
+    processor = _first_processor(root)
+    flags = processor.get("flags", processor.get("Features"))
+    return Machine(
+        system=read_text(root, "/proc/sys/kernel/ostype") or kernel.sysname,
+        release=read_text(root, "/proc/sys/kernel/osrelease") or kernel.release,
+        architecture=read_text(root, "/proc/sys/kernel/arch") or kernel.machine,
+        cores=_cores(pid, root),
+        cpu_model=processor.get("model name"),
+        cpu_flags=None if flags is None else frozenset(flags.split()),
+        ram_bytes=None if host is None else host.total_bytes,
+        swap_bytes=None if host is None else host.swap_total_bytes,
+        boot_id=boot_id(root),
+        limits=memory_limits(pid, root),
+        rlimits=rlimits(pid, root),
+    )
+
+
+def boot_id(root: Path = ROOT) -> str | None:
+    """What tells this boot of the machine from all others."""
+    return read_text(root, "/proc/sys/kernel/random/boot_id") or None
+
+
+def _first_processor(root: Path) -> dict[str, str]:
+    """The first entry of /proc/cpuinfo; its keys differ between architectures."""
+    text = read_text(root, "/proc/cpuinfo", _FIRST_PROCESSOR_BYTES) or ""
+    pairs = (line.partition(":") for line in text.split("\n\n", 1)[0].splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _cores(pid: int, root: Path) -> int | None:
+    """How many processors the process may run on.
+
+    The allowed set may name processors that are not plugged in (virtual machines list what could be), and a process may
+    be bound to fewer than the machine has: both sets count.
+    """
+    allowed = _processor_set(_status_field(pid, root, "Cpus_allowed_list"))
+    online = _processor_set(read_text(root, "/sys/devices/system/cpu/online"))
+    if allowed is None or online is None:
+        known = allowed if online is None else online
+        return None if known is None else len(known)
+    return len(allowed & online) or None
+
+
+def _status_field(pid: int, root: Path, name: str) -> str | None:
+    for line in (read_text(root, f"/proc/{pid}/status", 8192) or "").splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return value.strip()
+    return None
+
+
+def _processor_set(text: str | None) -> set[int] | None:
+    """`0-3,8` as a set of numbers."""
+    if not text:
+        return None
+    processors: set[int] = set()
+    try:
+        for part in text.split(","):
+            first, _, last = part.partition("-")
+            processors.update(range(int(first), int(last or first) + 1))
+    except ValueError:
+        return None
+    return processors

@@ -1,0 +1,119 @@
+"""One reading of everything that bounds the program's memory, cheap enough to take a hundred times a second.
+
+Covers: the program's and its descendants' resident size, and use against the tightest of its groups and the machine.
+Does not cover: how often to read (`pace.py`). Page cache that the kernel would drop is not counted as use; that figure
+is dear to read (the kernel sums it up on demand), so it is refreshed once a second, and more often only near the limit.
+"""
+
+from __future__ import annotations
+
+from crashcart.evidence import Sample
+from crashcart.probe.gpu import GpuReader
+from crashcart.probe.memory import MemoryGroup, find_groups, read_host
+from crashcart.probe.process import ProcessReader, ProcessTree, process_name
+
+REFRESH_FAR_S = 1.0
+REFRESH_NEAR_S = 0.1
+NEAR_FRACTION = 0.8
+TREE_S = 1.0
+
+
+class Bound:
+    """One memory group with a limit, and the reclaimable part of its use as last read."""
+
+    def __init__(self, group: MemoryGroup, limit_bytes: int) -> None:
+        self.group = group
+        self.limit_bytes = limit_bytes
+        self._reclaimable_bytes = 0
+        self._read_at_s = float("-inf")
+
+    def used_bytes(self, at_s: float) -> int | None:
+        """Use without the page cache that can be dropped."""
+        usage = self.group.usage_bytes()
+        if usage is None:
+            return None
+        near = usage >= NEAR_FRACTION * self.limit_bytes
+        if at_s - self._read_at_s >= (REFRESH_NEAR_S if near else REFRESH_FAR_S):
+            self._reclaimable_bytes = self.group.reclaimable_bytes() or 0
+            self._read_at_s = at_s
+        return max(0, usage - self._reclaimable_bytes)
+
+
+class Gauge:
+    """Reads one program's memory against its bounds."""
+
+    def __init__(self, pid: int, gpu: GpuReader | None = None) -> None:
+        self.pid = pid
+        self.process = ProcessReader(pid)
+        self.groups = find_groups(pid)
+        limits = [(group, group.limit_bytes()) for group in self.groups]
+        self.bounds = [Bound(group, limit) for group, limit in limits if limit is not None]
+        self.tree = ProcessTree(pid)
+        self.descendants: dict[int, tuple[str, int]] = {}
+        """Name and last resident bytes of each living descendant."""
+        self.gone: list[tuple[int, str, int]] = []
+        """Descendants that ended since this list was last emptied: pid, name, last resident bytes."""
+        self.cpu_s = 0.0
+        """Processor seconds of the program and its descendants, those that ended included."""
+        self._cpu_seen_s: dict[int, float] = {}
+        self._readers: dict[int, ProcessReader] = {}
+        self._tree_at_s = float("-inf")
+        self._gpu = gpu
+
+    def read(self, at_s: float, near: bool) -> Sample | None:
+        """A sample, or None once the program is gone."""
+        own = self.process.sample()
+        if own is None or own.rss_bytes == 0:  # a process that is being ended has given its memory back already
+            return None
+        if at_s - self._tree_at_s >= (TREE_S / 5 if near else TREE_S):
+            self._tree_at_s = at_s
+            self._refresh_tree()
+        self._count_cpu(self.pid, own.cpu_s)
+        below_bytes = self._descendants_bytes()
+        used_bytes, limit_bytes = self._tightest(at_s)
+        return Sample(
+            round(at_s, 3), own.rss_bytes, own.rss_bytes + below_bytes, used_bytes, limit_bytes, round(self.cpu_s, 3),
+            own.threads, len(self.descendants), self._gpu.used_bytes(self.pid) if self._gpu else None,
+        )  # fmt: skip
+
+    def _refresh_tree(self) -> None:
+        alive = set(self.tree.refresh())
+        for pid in alive - self._readers.keys():
+            self._readers[pid] = ProcessReader(pid)
+            self.descendants[pid] = (process_name(pid) or "?", 0)
+        for pid in self._readers.keys() - alive:
+            self._forget(pid)
+
+    def _forget(self, pid: int) -> None:
+        self._readers.pop(pid).close()
+        self._cpu_seen_s.pop(pid, None)
+        name, rss_bytes = self.descendants.pop(pid)
+        self.gone.append((pid, name, rss_bytes))
+
+    def _descendants_bytes(self) -> int:
+        total = 0
+        for pid, reader in list(self._readers.items()):
+            sample = reader.sample()
+            if sample is None:
+                self._forget(pid)
+            else:
+                self.descendants[pid] = (self.descendants[pid][0], sample.rss_bytes)
+                self._count_cpu(pid, sample.cpu_s)
+                total += sample.anon_bytes
+        return total
+
+    def _tightest(self, at_s: float) -> tuple[int | None, int | None]:
+        """Use and limit where the least is left."""
+        host = read_host()
+        found: list[tuple[int, int]] = []
+        if host is not None and host.total_bytes is not None and host.available_bytes is not None:
+            found.append((host.total_bytes - host.available_bytes, host.total_bytes))
+        for bound in self.bounds:
+            used = bound.used_bytes(at_s)
+            if used is not None:
+                found.append((used, bound.limit_bytes))
+        return min(found, key=lambda pair: pair[1] - pair[0], default=(None, None))
+
+    def _count_cpu(self, pid: int, cpu_s: float) -> None:
+        self.cpu_s += max(0.0, cpu_s - self._cpu_seen_s.get(pid, 0.0))
+        self._cpu_seen_s[pid] = cpu_s

@@ -1,0 +1,306 @@
+"""The part of the recorder that lives inside the program: standard library only, nothing of the program changed.
+
+Covers: Python stacks on fatal signals and on request (by signals that the watcher sends), uncaught exceptions in the
+main and other threads, the orderly end, and the largest named objects on request (`_crashcart_holders`).
+Does not cover: sampling, limits, endings: the watcher does that from outside. Whatever fails here is dropped: the
+program must run as it would without us.
+"""
+
+from __future__ import annotations
+
+import _signal
+import atexit
+import faulthandler
+import os
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Any
+
+# Real-time signals that neither glibc, Python nor the frameworks use; the watcher looks at SigCgt before it sends one,
+# because their default action would end the process.
+STACK_SIGNAL = 47
+ALL_STACKS_SIGNAL = 48
+HOLDERS_SIGNAL = 49
+
+RING_BYTES = 256 * 1024
+MESSAGE_CHARS = 8192
+MOST_FRAMES = 60
+MOST_CHAINED = 5
+MOST_PROCESSES = 64
+# Far above what programs open, so that a daemon that closes all descriptors and opens new ones (which get the lowest
+# free numbers) never has a stack dump written into a file of its own.
+LOWEST_DESCRIPTOR = 700
+
+_SLOW_FRAMEWORKS = frozenset({"tensorflow", "torch", "jax"})
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_state: _Hook | None = None
+
+
+class _Hook:
+    """The hook of one process; a forked child gets one of its own."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.pid = os.getpid()
+        self.ring: Any = None
+        self.native = False
+        self.fatal_is_ours = False
+        self.holders_cost_s = 0.0
+        self.holders_at_s = 0.0
+        self.listening = False
+
+    def append(self, kind: str, **facts: Any) -> None:
+        if self.ring is not None and self.ring.pid == os.getpid():
+            self.ring.append({"kind": kind, "unix_s": time.time(), "pid": self.pid, **facts})
+
+    def arm(self) -> None:
+        """Open this process's own files and point the handlers at them."""
+        self.ring = _load_ring().Ring(os.path.join(self.directory, f"program-{self.pid}.ring"), RING_BYTES)
+        stacks = _high_descriptor(os.path.join(self.directory, f"stacks-{self.pid}.txt"))
+        faulthandler.register(STACK_SIGNAL, file=stacks, all_threads=False)
+        faulthandler.register(ALL_STACKS_SIGNAL, file=stacks, all_threads=True)
+        if self.fatal_is_ours or not faulthandler.is_enabled():
+            self.fatal_is_ours = True
+            faulthandler.enable(_high_descriptor(os.path.join(self.directory, f"fatal-{self.pid}.txt")))
+        self.native = self.native or _arm_native(os.path.join(self.directory, f"crash-{self.pid}.txt"))
+
+
+def start(directory: str) -> None:
+    """Hook this interpreter into the recording in `directory`."""
+    global _state
+    if _too_many(directory):
+        return
+    hook = _Hook(directory)
+    hook.arm()
+    _state = hook
+    _signal.signal(HOLDERS_SIGNAL, _note_holders)
+    _signal.siginterrupt(HOLDERS_SIGNAL, False)
+    os.register_at_fork(after_in_child=_forked)
+    sys.excepthook = _wrap_excepthook(sys.excepthook)
+    threading.excepthook = _wrap_thread_excepthook(threading.excepthook)
+    atexit.register(_note_exit)
+    hook.append(
+        "start",
+        python=sys.version.split()[0],
+        executable=sys.executable,
+        prefixes=sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.__file__)}),
+        path=[entry for entry in sys.path if os.path.abspath(entry) != _HERE],
+        main_thread=threading.main_thread().ident,
+        native=hook.native,
+        fatal_is_ours=hook.fatal_is_ours,
+    )
+
+
+def _too_many(directory: str) -> bool:
+    return sum(name.startswith("program-") for name in os.listdir(directory)) >= MOST_PROCESSES
+
+
+def _load(name: str, path: str) -> Any:
+    """A module of ours from its file: neither its package nor this folder can be imported by the program."""
+    module = sys.modules.get(name)
+    if module is None:
+        from importlib.machinery import SourceFileLoader
+        from types import ModuleType
+
+        module = ModuleType(name)
+        module.__file__ = path
+        SourceFileLoader(name, path).exec_module(module)
+        sys.modules[name] = module
+    return module
+
+
+def _load_ring() -> Any:
+    package = os.path.dirname(os.path.dirname(_HERE))
+    return _load("_crashcart_ring", os.path.join(package, "blackbox", "ring.py"))
+
+
+def _high_descriptor(path: str) -> int:
+    import fcntl
+
+    low = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR)
+    except OSError:  # a limit of open files below that: any number has to do
+        return os.dup(low)
+    finally:
+        os.close(low)
+
+
+def _arm_native(crash_file: str) -> bool:
+    """Ask the preloaded library, if it is there, to record native frames on a fatal signal."""
+    try:
+        os.write(-47, b"crashcart:arm:" + os.fsencode(crash_file) + b"\n")
+    except OSError:
+        return False
+    return True
+
+
+def _forked() -> None:
+    global _state
+    parent, _state = _state, None
+    if parent is None:
+        return
+    try:
+        if _too_many(parent.directory):
+            return
+        hook = _Hook(parent.directory)
+        hook.fatal_is_ours = parent.fatal_is_ours
+        hook.arm()
+        hook.append("fork", parent=parent.pid, native=hook.native, main_thread=threading.get_ident())
+        _state = hook
+    except Exception:
+        _state = None
+
+
+def _note_exit() -> None:
+    if _state is not None:
+        _state.append("exit", modules=_frameworks())
+
+
+def _frameworks() -> dict[str, str]:
+    """Versions of the frameworks that the program imported, read from what is already loaded."""
+    names = ("tensorflow", "keras", "torch", "jax", "numpy", "pandas", "cv2", "sklearn", "transformers", "IPython")
+    found = {}
+    for name in names:
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if isinstance(version, str):
+            found[name] = version
+    return found
+
+
+def _wrap_excepthook(inner: Any) -> Any:
+    def excepthook(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
+        _note_error(kind, value, trace, None)
+        inner(kind, value, trace)
+
+    return excepthook
+
+
+def _wrap_thread_excepthook(inner: Any) -> Any:
+    def excepthook(args: Any) -> None:
+        if args.exc_type is not SystemExit:
+            name = args.thread.name if args.thread is not None else "a thread"
+            _note_error(args.exc_type, args.exc_value, args.exc_traceback, name)
+        inner(args)
+
+    return excepthook
+
+
+def _note_error(
+    kind: type[BaseException], value: BaseException | None, trace: TracebackType | None, thread: str | None
+) -> None:
+    hook = _state
+    if hook is None:
+        return
+    try:
+        error = _describe(kind, value, trace)
+        error["chain"] = [_describe(type(each), each, each.__traceback__) for each in _chained(value)]
+        hook.append("error", thread=thread, error=error, modules=_frameworks())
+        if issubclass(kind, MemoryError) or kind.__name__ == "ResourceExhaustedError":
+            _record_holders(hook, _frames_of(trace))
+    except Exception as failure:
+        hook.append("hook-failure", text=f"{type(failure).__name__}: {failure}")
+
+
+def _chained(value: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while value is not None and len(found) < MOST_CHAINED:
+        value = value.__cause__ or (None if value.__suppress_context__ else value.__context__)
+        if value is None or value in found:
+            break
+        found.append(value)
+    return found
+
+
+def _describe(kind: type[BaseException], value: BaseException | None, trace: TracebackType | None) -> dict[str, Any]:
+    frames = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in _walk(trace)]
+    if isinstance(value, SyntaxError) and value.filename and value.lineno:
+        frames.append((value.filename, value.lineno, "<module>"))
+    dropped = max(0, len(frames) - MOST_FRAMES)
+    if dropped:
+        frames = frames[: MOST_FRAMES // 3] + frames[-(MOST_FRAMES - MOST_FRAMES // 3) :]
+    return {
+        "type": f"{kind.__module__}.{kind.__qualname__}",
+        "bases": [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__[1:-1]][:8],
+        "message": _message(value),
+        "frames": frames,
+        "dropped": dropped,
+    }
+
+
+def _message(value: BaseException | None) -> str:
+    try:
+        text = "" if value is None else str(value)
+        notes = [str(note) for note in getattr(value, "__notes__", ())]
+    except Exception as failure:
+        return f"<the message could not be read: {type(failure).__name__}>"
+    text = "\n".join([text, *notes])
+    if len(text) > MESSAGE_CHARS:
+        half = MESSAGE_CHARS // 2
+        text = f"{text[:half]}\n…\n{text[-half:]}"
+    return text
+
+
+def _walk(trace: TracebackType | None) -> list[tuple[Any, int]]:
+    steps = []
+    while trace is not None:
+        steps.append((trace.tb_frame, trace.tb_lineno))
+        trace = trace.tb_next
+    return steps
+
+
+def _frames_of(trace: TracebackType | None) -> list[Any]:
+    return [frame for frame, _ in reversed(_walk(trace))]
+
+
+def _note_holders(_signum: int, frame: Any) -> None:
+    hook = _state
+    if hook is None:
+        return
+    if not hook.listening and not _SLOW_FRAMEWORKS.isdisjoint(sys.modules):
+        _listen(hook)
+    _survey(hook, frame)
+
+
+def _survey(hook: _Hook, frame: Any) -> None:
+    now = time.monotonic()
+    if now - hook.holders_at_s < 200 * hook.holders_cost_s:  # at most half a percent of the program's time
+        return
+    try:
+        frames = []
+        while frame is not None and len(frames) < 200:
+            frames.append(frame)
+            frame = frame.f_back
+        _record_holders(hook, frames)
+    except Exception as failure:
+        hook.append("hook-failure", text=f"{type(failure).__name__}: {failure}")
+    hook.holders_at_s = time.monotonic()
+    hook.holders_cost_s = hook.holders_at_s - now
+
+
+def _listen(hook: _Hook) -> None:
+    """A main thread that waits in a framework's native code runs no signal handler for seconds, just when memory goes up.
+    These frameworks have dozens of threads anyway: one more, asleep on a pipe, can answer instead."""
+    import _thread
+
+    hook.listening = True
+    try:
+        path = os.path.join(hook.directory, f"ask-{hook.pid}")
+        os.mkfifo(path, 0o600)
+        _thread.start_new_thread(_answer, (hook, os.open(path, os.O_RDWR | os.O_CLOEXEC)))
+    except (OSError, RuntimeError) as failure:
+        hook.append("hook-failure", text=f"{type(failure).__name__}: {failure}")
+
+
+def _answer(hook: _Hook, pipe: int) -> None:
+    main = threading.main_thread().ident
+    while os.read(pipe, 1) and hook is _state:
+        _survey(hook, sys._current_frames().get(main or 0))
+
+
+def _record_holders(hook: _Hook, frames: list[Any]) -> None:
+    holders = _load("_crashcart_holders", os.path.join(_HERE, "_crashcart_holders.py"))
+    hook.append("holders", modules=_frameworks(), **holders.survey(frames))

@@ -1,0 +1,201 @@
+"""One recorded run, from the command line to the ending on disk.
+
+Covers: opening the recording (or saying why there is none and going on without), starting the program, watching it,
+writing down its end with what must be read at once (kernel log, kill counts, disk space, source lines).
+Does not cover: printing and judging; the shell does both with the folder that it gets back.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crashcart.blackbox import store
+from crashcart.blackbox.codec import to_plain
+from crashcart.blackbox.read import own_frames, read_recording
+from crashcart.blackbox.recording import Recorder, write_json
+from crashcart.errors import CrashcartError
+from crashcart.evidence import Ending
+from crashcart.probe import gpu, machine, packages
+from crashcart.probe.disk import read_disks
+from crashcart.probe.kernel_log import KernelLogReader
+from crashcart.probe.memory import oom_kills_host
+from crashcart.probe.process import is_alive
+from crashcart.record import native, relay, spawn
+from crashcart.record.gauge import Gauge
+from crashcart.record.watch import Ended, Watch
+from crashcart.redact import redact_argv, redact_variables
+
+MOST_KERNEL_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run: its shell exit code, and its recording where there is one."""
+
+    exit_code: int
+    folder: Path | None
+    unrecorded: str | None
+    """Why there is no recording, or why it stopped early."""
+
+
+@dataclass(slots=True)
+class _Before:
+    """What was read before the start, to be compared at the end."""
+
+    kernel_log: KernelLogReader
+    oom_kills_host: int | None
+    oom_kills_group: int | None = None
+    limit_hits_group: int | None = None
+
+
+def run(argv: Sequence[str]) -> Run:
+    """Run a command, recorded as well as can be, and return how it ended. CannotStartError if it cannot be run."""
+    recorder, unrecorded = _open(argv)
+    before = _Before(KernelLogReader(), oom_kills_host())
+    mask = relay.block()
+    try:
+        watch = _start(argv, recorder, before, mask)
+        ended = watch.until_end()
+    finally:
+        relay.restore(mask)
+    if recorder is None:
+        return Run(ended.exit_code, None, unrecorded)
+    watch.last_look()
+    recorder.end(_ending_facts(ended, watch, before))
+    _keep(recorder)
+    store.prune()
+    return Run(ended.exit_code, recorder.folder, recorder.failure)
+
+
+def _start(argv: Sequence[str], recorder: Recorder | None, before: _Before, mask: set[signal.Signals]) -> Watch:
+    environment = dict(os.environ)
+    if recorder is not None:
+        environment = spawn.hooked_environment(environment, recorder.folder)
+    started_s = time.monotonic()
+    try:
+        pid = spawn.spawn(argv, environment, mask)
+    except spawn.CannotStartError:
+        if recorder is not None:
+            store.remove(recorder.folder)
+        raise
+    watch = Watch(pid, recorder, _gauge(pid, recorder, before), started_s)
+    if recorder is not None:
+        recorder.note("spawned", 0.0, pid=pid, text=f"pid {pid} started", start_ticks=watch.gauge.process.start_ticks())
+    return watch
+
+
+def _open(argv: Sequence[str]) -> tuple[Recorder | None, str | None]:
+    folder: Path | None = None
+    try:
+        folder = store.new_folder(spawn.program_name(argv))
+        return Recorder(folder, _starting_facts(argv)), None
+    except OSError as error:
+        if folder is not None:
+            store.remove(folder)
+        return None, f"{error.strerror or error}: {error.filename or store.runs_folder()}"
+
+
+def _starting_facts(argv: Sequence[str]) -> dict[str, Any]:
+    gpus = gpu.read_gpus() if gpu.has_driver() else ()
+    absent = {} if gpus is not None else {"gpus": gpu.absent_reason()}
+    output_kept = native.library() is not None
+    if not output_kept:
+        absent["log"] = "the native recorder was not built, so the program's output was not kept"
+    redacted = redact_argv(argv)
+    return {
+        "program": {
+            "argv": redacted,
+            "cwd": str(Path.cwd()),
+            "started_unix_s": time.time(),
+            "name": spawn.program_name(redacted),
+        },
+        "watcher_pid": os.getpid(),
+        "machine": to_plain(machine.read_machine(os.getpid())),
+        "variables": redact_variables(os.environ),
+        "gpus": to_plain(gpus),
+        "output_kept": output_kept,
+        "absent": absent,
+    }
+
+
+def _gauge(pid: int, recorder: Recorder | None, before: _Before) -> Gauge:
+    reader = gpu.GpuReader() if recorder is not None and gpu.read_gpus() else None
+    gauge = Gauge(pid, reader)
+    if gauge.groups:
+        before.oom_kills_group = gauge.groups[0].oom_kills()
+        before.limit_hits_group = gauge.groups[0].limit_hits()
+    return gauge
+
+
+def _ending_facts(ended: Ended, watch: Watch, before: _Before) -> dict[str, Any]:
+    own_group = watch.gauge.groups[0] if watch.gauge.groups else None
+    number = -os.waitstatus_to_exitcode(ended.status)
+    signalled = number > 0
+    core_dumped = os.WCOREDUMP(ended.status) if signalled else None
+    ending = Ending(
+        kind="signal" if signalled else "exit",
+        at_s=watch.now_s(),
+        exit_code=None if signalled else -number,
+        signal=number if signalled else None,
+        signal_name=_signal_name(number) if signalled else None,
+        core_dumped=core_dumped,
+        core_file=_core_file(watch.pid) if core_dumped else None,
+        oom_kills_group=_rise(before.oom_kills_group, own_group.oom_kills() if own_group else None),
+        oom_kills_host=_rise(before.oom_kills_host, oom_kills_host()),
+        limit_hits_group=_rise(before.limit_hits_group, own_group.limit_hits() if own_group else None),
+        same_boot=True,
+        sent_by=ended.passed.sender if ended.passed is not None else None,
+        peak_rss_bytes=ended.peak_rss_bytes,
+        survivors=tuple(pid for pid in watch.gauge.descendants if is_alive(pid, None)),
+    )
+    return {
+        "ending": to_plain(ending),
+        **_kernel_facts(before),
+        "disks": to_plain(read_disks([str(Path.cwd()), os.environ.get("TMPDIR", "/tmp"), str(Path.home())])),
+    }
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _rise(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+def _kernel_facts(before: _Before) -> dict[str, Any]:
+    if before.kernel_log.unreadable is not None:
+        return {"absent": {"kernel_log": before.kernel_log.unreadable}}
+    return {"kernel_log": before.kernel_log.read_new()[-MOST_KERNEL_LINES:]}
+
+
+def _core_file(pid: int) -> str | None:
+    """Where a core file was left, if it went to a plain file; a crash collector's pipe keeps its own counsel."""
+    for candidate in (Path.cwd() / f"core.{pid}", Path.cwd() / "core"):
+        if candidate.is_file():
+            return str(candidate)
+    return None
+
+
+def _keep(recorder: Recorder) -> None:
+    """Keep what may change before somebody asks why: the text of the user's lines, the versions of the packages."""
+    try:
+        evidence = read_recording(recorder.folder)
+        sources: dict[str, dict[str, str]] = {}
+        for frame in own_frames(evidence):
+            if frame.source is not None:
+                sources.setdefault(frame.file, {})[str(frame.line)] = frame.source
+        search_path = evidence.environment.search_path if evidence.environment is not None else ()
+        kept = {"sources": sources, "packages": packages.installed(search_path)}
+        write_json(recorder.folder / "kept.json", kept)
+    except (OSError, CrashcartError) as error:
+        recorder.failure = f"{type(error).__name__}: {error}"

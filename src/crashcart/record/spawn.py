@@ -1,0 +1,76 @@
+"""Starting the user's program with our hooks in reach and everything else as it was.
+
+Covers: the environment additions (PYTHONPATH, LD_PRELOAD, CRASHCART_RECORDING), the spawn itself with the caller's
+descriptors, process group, signal mask and dispositions, and the name by which the program is spoken of.
+Does not cover: watching it (`watch.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from crashcart.errors import CrashcartError
+from crashcart.record.native import library
+
+INSIDE = Path(__file__).parent / "inside"
+RECORDING_VARIABLE = "CRASHCART_RECORDING"
+
+
+class CannotStartError(CrashcartError):
+    """The command does not exist or may not be run; the exit codes are the shell's own."""
+
+    help = "Give the command after `--`, as in `crashcart run -- python train.py`."
+
+
+def hooked_environment(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The environment in which interpreters find our hook and the loader finds our library."""
+    hooked = dict(environment)
+    hooked[RECORDING_VARIABLE] = str(folder)
+    path = [entry for entry in hooked.get("PYTHONPATH", "").split(os.pathsep) if entry and entry != str(INSIDE)]
+    hooked["PYTHONPATH"] = os.pathsep.join([str(INSIDE), *path])
+    native = library()
+    if native is not None and " " not in str(native) and ":" not in str(native):
+        loaded = [entry for entry in hooked.get("LD_PRELOAD", "").replace(":", " ").split() if entry != str(native)]
+        hooked["LD_PRELOAD"] = ":".join([*loaded, str(native)])
+    return hooked
+
+
+def spawn(argv: Sequence[str], environment: Mapping[str, str], mask: Iterable[int]) -> int:
+    """Start the command and return its pid. It has our descriptors and process group, and the given signal mask."""
+    try:
+        return os.posix_spawnp(
+            argv[0],
+            list(argv),
+            dict(environment),
+            setsigmask=[signal.Signals(number) for number in mask],
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these two; the program must not inherit that
+        )
+    except FileNotFoundError:
+        error = CannotStartError(f"no such command: {argv[0]}")
+        error.exit_code = 127
+    except (PermissionError, OSError) as failure:
+        error = CannotStartError(f"cannot run {argv[0]}: {failure.strerror}")
+        error.exit_code = 126
+    raise error
+
+
+def program_name(argv: Sequence[str]) -> str:
+    """What people call it: the script of `python train.py`, the module of `python -m module`, else the command."""
+    command = Path(argv[0]).name
+    if not command.startswith(("python", "pypy")):
+        return command
+    takes_value = {"-W", "-X", "--check-hash-based-pycs"}
+    rest = iter(argv[1:])
+    for argument in rest:
+        if argument in takes_value:
+            next(rest, None)
+        elif argument == "-m":
+            return next(rest, command)
+        elif argument in ("-c", "-"):
+            return command
+        elif not argument.startswith("-"):
+            return Path(argument).name
+    return command

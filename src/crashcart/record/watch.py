@@ -1,0 +1,215 @@
+"""The light parent: samples the program, asks for last words when memory runs short, and sees how it ends.
+
+Covers: the loop from the start of the program to its end.
+Does not cover: starting it (`spawn.py`), the folder on disk (`blackbox`), or what its end means (`why/`). Nothing here
+may harm the program: whatever fails is noted, and the wait goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+
+from crashcart.blackbox.recording import Recorder
+from crashcart.evidence import Sample
+from crashcart.record import pace, relay
+from crashcart.record.ask import Respondent
+from crashcart.record.gauge import Gauge
+from crashcart.units import size
+
+SPAN_S = 0.4
+"""Growth is measured over about this long."""
+_TERMINAL_STOPS = frozenset({signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The program's end as the kernel told its parent."""
+
+    status: int
+    peak_rss_bytes: int
+    passed: relay.Passed | None
+    """The last signal that came through us before the end."""
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell would report: the exit code, or 128 and the signal."""
+        code = os.waitstatus_to_exitcode(self.status)
+        return code if code >= 0 else 128 - code
+
+
+class Watch:
+    """One program being watched."""
+
+    def __init__(self, pid: int, recorder: Recorder | None, gauge: Gauge, started_s: float) -> None:
+        self.pid = pid
+        self.recorder = recorder
+        self.gauge = gauge
+        self.started_s = started_s
+        self.passed: relay.Passed | None = None
+        self._respondents: dict[int, Respondent] = {}
+        self._recent: list[Sample] = []
+        self._beat_s = pace.FIRST_BEAT_S
+        self._next_beat_s = pace.FIRST_BEAT_S
+        self._words_at_s = self._holders_at_s = float("-inf")
+        self._words_bytes = self._holders_bytes = 0
+        self._asked: dict[int, tuple[float, str]] = {}
+        self._last_text: dict[int, str] = {}
+        self._listed_at_s = float("-inf")
+        self._active_s = 0.0
+        self._active_cpu_s = 0.0
+        self._quiet_told = False
+        self._short_told = False
+
+    def now_s(self) -> float:
+        """Seconds since the program started."""
+        return time.monotonic() - self.started_s
+
+    def until_end(self) -> Ended:
+        """Watch until the program ends."""
+        while True:
+            ended = self._reap()
+            if ended is not None:
+                return ended
+            timeout_s = self._look() if self.recorder is not None else pace.LONGEST_S
+            passed = relay.wait(self.pid, timeout_s)
+            if passed is not None:
+                self.passed = passed
+                self._note("signal", f"{signal.Signals(passed.number).name} from {passed.sender}")
+
+    def _reap(self) -> Ended | None:
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED)
+        if pid == 0:
+            return None
+        if os.WIFSTOPPED(status):
+            if os.WSTOPSIG(status) in _TERMINAL_STOPS:
+                relay.stop_with(self.pid)
+            return None
+        return Ended(status, usage.ru_maxrss * 1024, self.passed)
+
+    def _look(self) -> float:
+        """Take a sample, ask for what is due, and say how long to wait until the next. A failure stops the recording."""
+        try:
+            return self._look_once()
+        except (OSError, ValueError) as error:
+            if self.recorder is not None:
+                self.recorder.failure = f"{type(error).__name__}: {error}"
+            self.recorder = None
+            return pace.LONGEST_S
+
+    def _look_once(self) -> float:
+        at_s = self.now_s()
+        pressure = _pressure(self._recent)
+        sample = self.gauge.read(at_s, near=pressure is not None and pace.is_short(pressure))
+        if sample is None:
+            return pace.SHORTEST_S
+        assert self.recorder is not None
+        self.recorder.sample(sample)
+        self._recent = [each for each in self._recent if at_s - each.at_s <= SPAN_S] + [sample]
+        self._note_gone(at_s)
+        self._find_respondents(at_s)
+        self._collect()
+        self._ask(at_s, sample)
+        headroom = None if sample.limit_bytes is None or sample.used_bytes is None else sample.limit_bytes - sample.used_bytes
+        return pace.interval_s(headroom)
+
+    def _note_gone(self, at_s: float) -> None:
+        for pid, name, rss_bytes in self.gauge.gone:
+            if self.recorder is not None and (pid in self._respondents or rss_bytes > 0):
+                self.recorder.note("child-end", at_s, pid=pid, name=name, rss_bytes=rss_bytes or None)
+            self._respondents.pop(pid, None)
+        self.gauge.gone.clear()
+
+    def _find_respondents(self, at_s: float) -> None:
+        """The hook makes a ring file in the recording when it starts in a process."""
+        if self.recorder is None or at_s - self._listed_at_s < (0.05 if not self._respondents else 1.0):
+            return
+        self._listed_at_s = at_s
+        for name in os.listdir(self.recorder.folder):
+            if name.startswith("program-") and name.endswith(".ring"):
+                pid = int(name[8:-5])
+                if pid not in self._respondents and (pid == self.pid or pid in self.gauge.descendants):
+                    self._respondents[pid] = Respondent(pid, self.recorder.folder)
+
+    def _ask(self, at_s: float, sample: Sample) -> None:
+        pressure = _pressure(self._recent)
+        used_bytes = sample.used_bytes or sample.tree_rss_bytes or 0
+        if pressure and pace.wants_last_words(pressure, used_bytes - self._words_bytes, at_s - self._words_at_s):
+            self._words_at_s, self._words_bytes = at_s, used_bytes
+            self._tell_short(pressure)
+            for respondent in self._heaviest():
+                self._asked_if(respondent, respondent.ask_all_stacks(), at_s, "memory")
+        elif at_s >= self._next_beat_s:
+            self._beat_s = pace.next_beat_s(self._beat_s)
+            self._next_beat_s = at_s + self._beat_s
+            for respondent in self._heaviest():
+                self._asked_if(respondent, respondent.ask_stack(), at_s, "beat")
+            self._watch_for_quiet(at_s)
+        self._words_bytes = min(self._words_bytes, used_bytes)
+        grown_bytes = (sample.tree_rss_bytes or 0) - self._holders_bytes
+        if pace.wants_holders(grown_bytes, at_s - self._holders_at_s, sample.limit_bytes):
+            self._holders_at_s, self._holders_bytes = at_s, sample.tree_rss_bytes or 0
+            for respondent in self._heaviest():
+                respondent.ask_holders()
+        self._holders_bytes = min(self._holders_bytes, sample.tree_rss_bytes or 0)
+
+    def _heaviest(self) -> list[Respondent]:
+        """The program itself, and below it the hooked descendants that hold the most; four in all."""
+        by_weight = sorted(
+            self._respondents.values(),
+            key=lambda each: (each.pid != self.pid, -self.gauge.descendants.get(each.pid, ("", 0))[1]),
+        )
+        return by_weight[:4]
+
+    def _asked_if(self, respondent: Respondent, asked: bool, at_s: float, reason: str) -> None:
+        if asked:
+            self._asked[respondent.pid] = (at_s, reason)
+
+    def _watch_for_quiet(self, at_s: float) -> None:
+        """A program that stopped using the processor is worth one look at all its threads, in case it never wakes."""
+        cpu_s = self.gauge.cpu_s
+        if cpu_s - self._active_cpu_s > 0.05:
+            self._active_s, self._active_cpu_s, self._quiet_told = at_s, cpu_s, False
+        elif at_s - self._active_s >= pace.QUIET_S and not self._quiet_told:
+            self._quiet_told = True
+            for respondent in self._heaviest():
+                self._asked_if(respondent, respondent.ask_all_stacks(), at_s, "hang")
+
+    def _collect(self) -> None:
+        for pid, respondent in self._respondents.items():
+            taken = respondent.collect()
+            if taken is None or self.recorder is None:
+                continue
+            text, end = taken
+            at_s, reason = self._asked.get(pid, (self.now_s(), "beat"))
+            same = self._last_text.get(pid) == text
+            self._last_text[pid] = text
+            self.recorder.note("stack", at_s, pid=pid, reason=reason, text=None if same else text, end=end)
+
+    def _tell_short(self, pressure: pace.Pressure) -> None:
+        if not self._short_told:
+            self._short_told = True
+            self._note("memory-short", f"{size(pressure.used_bytes)} of {size(pressure.limit_bytes)} in use")
+
+    def _note(self, kind: str, text: str) -> None:
+        if self.recorder is not None:
+            self.recorder.note(kind, self.now_s(), text=text)
+
+    def last_look(self) -> None:
+        """After the end: take over the stacks that were still on their way, and note which descendants live on."""
+        self._collect()
+        if self.recorder is not None:
+            self._note_gone(self.now_s())
+
+
+def _pressure(recent: list[Sample]) -> pace.Pressure | None:
+    if not recent:
+        return None
+    first, last = recent[0], recent[-1]
+    if last.used_bytes is None or last.limit_bytes is None or first.used_bytes is None:
+        return None
+    span_s = max(last.at_s - first.at_s, 0.01)
+    growth = (last.used_bytes - first.used_bytes) / span_s if len(recent) > 1 else 0.0
+    return pace.Pressure(last.used_bytes, last.limit_bytes, growth)

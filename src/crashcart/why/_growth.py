@@ -1,0 +1,95 @@
+"""Whether memory went up step after step, and which named container went up with it.
+
+Covers: the shape of the samples' rise, whether Python code was stepping meanwhile, and growing holders.
+Does not cover: the verdict. No rule is declared here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crashcart.evidence import Holder, HolderNote, Sample, StackDump
+from crashcart.units import MIB
+
+BINS = 8
+LEAST_RISING_BINS = 6
+LARGEST_BIN_SHARE = 0.5
+SHORTEST_RISE_S = 2.5
+"""A single allocation touches its pages at gigabytes a second and is over sooner in any group that a test can afford;
+what takes longer and is spread evenly is many steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """The stretch over which memory went up to its peak."""
+
+    start_s: float
+    end_s: float
+    low_bytes: int
+    high_bytes: int
+    steady: bool
+    """Whether it came in many even parts rather than in one jump."""
+
+    @property
+    def grown_bytes(self) -> int:
+        """How much came."""
+        return self.high_bytes - self.low_bytes
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.end_s - self.start_s
+
+
+def final_rise(samples: tuple[Sample, ...] | None) -> Rise | None:
+    """The last rise from a third above the low to the peak."""
+    points = [(each.at_s, each.tree_rss_bytes) for each in samples or () if each.tree_rss_bytes is not None]
+    if len(points) < BINS:
+        return None
+    high_bytes = max(value for _, value in points)
+    end_s = next(at_s for at_s, value in points if value == high_bytes)
+    floor = min(value for _, value in points) + (high_bytes - min(value for _, value in points)) // 3
+    before = [(at_s, value) for at_s, value in points if at_s < end_s and value <= floor]
+    if not before:
+        return None
+    start_s, low_bytes = before[-1]
+    inside = [(at_s, value) for at_s, value in points if start_s <= at_s <= end_s]
+    return Rise(start_s, end_s, low_bytes, high_bytes, _is_steady(inside))
+
+
+def _is_steady(points: list[tuple[float, int]]) -> bool:
+    start_s, end_s = points[0][0], points[-1][0]
+    total = points[-1][1] - points[0][1]
+    if end_s - start_s < SHORTEST_RISE_S or total < 32 * MIB:
+        return False
+    edges = [start_s + (end_s - start_s) * number / BINS for number in range(BINS + 1)]
+    levels = [max(value for at_s, value in points if at_s <= edge) for edge in edges]
+    parts = [later - earlier for earlier, later in zip(levels, levels[1:], strict=False)]
+    rising = sum(part > total / (BINS * 8) for part in parts)
+    return rising >= LEAST_RISING_BINS and max(parts) <= LARGEST_BIN_SHARE * total
+
+
+def is_stepping(dumps: list[StackDump], start_s: float, end_s: float) -> bool:
+    """Whether the main thread was seen in different places while memory rose: a loop, not one long native call."""
+    places = set()
+    for dump in dumps:
+        main = dump.main_stack() or dump.current_stack()
+        if main is not None and start_s <= dump.at_s <= end_s:
+            places.add(tuple((frame.file, frame.line) for frame in main.frames))
+    return len(places) >= 2
+
+
+def growing_holder(notes: tuple[HolderNote, ...] | None, pid: int | None) -> tuple[Holder, Holder] | None:
+    """The named container that gained the most elements over the notes: as first seen and as last seen."""
+    first: dict[tuple[str, str], Holder] = {}
+    best: tuple[Holder, Holder] | None = None
+    for note in notes or ():
+        if pid is not None and note.pid != pid:
+            continue
+        for holder in note.holders:
+            earlier = first.setdefault((holder.name, holder.scope), holder)
+            if holder.count is None or earlier.count is None or holder.count <= earlier.count:
+                continue
+            if best is None or holder.bytes - earlier.bytes >= best[1].bytes - best[0].bytes:
+                best = (earlier, holder)
+    return best

@@ -1,0 +1,128 @@
+"""One thing that a program said about its failure: an exception, or a printed line; and the kinds of failure there are.
+
+Covers: the common form in which exceptions and lines are classified, and who raised an exception (own code or which
+package).
+Does not cover: which words state which kind (`_wordings*.py`, `_names.py`) nor which of many sayings counts (`_text.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from crashcart.evidence import ErrorRecord, Frame, LogLine
+from crashcart.why._message import Message, looks_own, take_apart
+
+
+class Kind(str, Enum):
+    """A kind of failure that words can state; the value is the name of the rule that judges it."""
+
+    HOST_MEMORY = "allocation-refused"
+    DEVICE_MEMORY = "device-memory-exhausted"
+    DEVICE_TAKEN = "device-memory-held-by-others"
+    CONSTANT = "constant-too-large-for-graph"
+    SHARED_MEMORY = "shared-memory-exhausted"
+    DISK = "disk-full"
+    PROCESS_LIMIT = "limit-of-process-reached"
+    RECURSION = "recursion-without-end"
+    OPENMP = "two-openmp-runtimes"
+    PACKAGES = "packages-do-not-fit"
+    CUDA = "cuda-does-not-fit"
+    FORK = "forked-after-threads"
+    SHAPES = "shapes-do-not-fit"
+    TYPES = "types-do-not-fit"
+    VALUE = "value-out-of-range"
+    DEVICE = "device-not-available"
+    GRAPH = "graph-and-eager-mixed"
+    API = "name-not-in-this-version"
+    SAVED = "saved-file-does-not-match"
+    DAMAGED = "data-damaged"
+    MISSING = "data-not-found"
+    RAN_OUT = "data-ran-out"
+
+
+class Force(IntEnum):
+    """How much a wording settles."""
+
+    DECISIVE = 3
+    """It names the root, whatever else is said after it."""
+    PLAIN = 2
+    VAGUE = 1
+    """It fits several kinds; another line that says more comes first."""
+    HEALTHY = 0
+    """It also stands in logs of programs that end well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was said. `folded` is the type and the words in lower case, for matching; `words` are as printed."""
+
+    words: str
+    folded: str
+    type: str = ""
+    """The exception's own name; empty for a printed line."""
+    error: ErrorRecord | None = None
+    line: LogLine | None = None
+    message: Message | None = None
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """The frames of the exception, outermost first."""
+        return self.error.frames if self.error else ()
+
+
+_GLOG = re.compile(
+    r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.\d]*: )?(?:(?P<old>[IWEF]) \S+\.(?:cc|h|cpp):\d+\] ?"
+    r"|(?P<new>[IWEF])\d{4} [\d:. ]{8,40}\S+:\d+\] ?)"
+)
+_PACKAGE = re.compile(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
+LONGEST_LINE = 2_000
+
+
+def said_by_error(error: ErrorRecord) -> Said:
+    """An exception as something said; one that the message quotes from inside the graph counts in its place."""
+    message = take_apart(error.message)
+    name = message.quoted_type or error.name
+    return Said(message.core, f"{name}: {message.core}".lower(), name, error, None, message)
+
+
+def said_by_line(line: LogLine) -> Said | None:
+    """A printed line as something said; None for the lines that only inform."""
+    text = line.text.strip()[:LONGEST_LINE]
+    match = _GLOG.match(text)
+    if match:
+        if (match["old"] or match["new"]) == "I":
+            return None
+        text = text[match.end() :]
+    return Said(text, text.lower(), "", None, line) if text else None
+
+
+def package_of(frame: Frame) -> str | None:
+    """The installed package that a frame belongs to; None for own code and the standard library."""
+    match = _PACKAGE.search(frame.file)
+    return match[1] if match else None
+
+
+def is_own(frame: Frame) -> bool:
+    """Whether a frame is the user's, leaving out the files that AutoGraph writes and compiled modules."""
+    return frame.own and looks_own(frame.file)
+
+
+def own_frame(frames: tuple[Frame, ...]) -> Frame | None:
+    """The deepest frame of the user's own code."""
+    return next((frame for frame in reversed(frames) if is_own(frame)), None)
+
+
+def raiser(said: Said, besides: str = "") -> str | None:
+    """Who asked for what failed: `own`, or the name of the installed package; None where no frame tells.
+
+    Frames of the package `besides` (the one that was asked) and of the import machinery are passed over.
+    """
+    for frame in reversed(said.frames):
+        package = package_of(frame)
+        if package and package != besides:
+            return package
+        if package is None and is_own(frame):
+            return "own"
+    return None

@@ -1,0 +1,57 @@
+"""The evidence on one recorded run: what the black box holds, and what only a look at the present can add.
+
+Covers: the recording, errors that stand in the kept output, and for a run whose end nobody saw: whether it still runs,
+whether the machine was restarted, what the kernel log says.
+Does not cover: judging.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from crashcart.blackbox.read import read_recording
+from crashcart.evidence import Ending, Evidence, KernelLog
+from crashcart.probe.kernel_log import find_lines
+from crashcart.probe.log import find_errors
+from crashcart.probe.machine import boot_id
+from crashcart.probe.process import is_alive
+from crashcart.probe.source import OwnCode
+
+
+def collect(folder: Path) -> Evidence:
+    """All evidence on a recorded run."""
+    evidence = read_recording(folder)
+    if evidence.ending is None:
+        evidence = _unseen(evidence)
+    return _with_printed_errors(evidence)
+
+
+def _with_printed_errors(evidence: Evidence) -> Evidence:
+    """Errors that the hook did not see: of programs without the hook, or caught and printed."""
+    if evidence.log is None:
+        return evidence
+    prefixes = evidence.environment.search_path if evidence.environment is not None else ()
+    printed = find_errors(evidence.log, OwnCode(path for path in prefixes if "python" in path).is_own)
+    recorded = {(error.name, error.message.strip()[:200]) for error in evidence.errors or ()}
+    new = tuple(error for error in printed if (error.name, error.message.strip()[:200]) not in recorded)
+    return replace(evidence, errors=(evidence.errors or ()) + new)
+
+
+def _unseen(evidence: Evidence) -> Evidence:
+    """The recording has no ending: the program runs, or its watcher did not live to see the end."""
+    pid = evidence.program.pid if evidence.program is not None else 0
+    ticks = evidence.program.start_ticks if evidence.program is not None else None
+    recorded_boot = evidence.machine.boot_id if evidence.machine is not None else None
+    present_boot = boot_id()
+    same_boot = None if recorded_boot is None or present_boot is None else recorded_boot == present_boot
+    last_s = evidence.samples[-1].at_s if evidence.samples else None
+    if same_boot is not False and pid and is_alive(pid, ticks):
+        return replace(evidence, ending=Ending("running", at_s=last_s, same_boot=same_boot))
+    ending = Ending("unobserved", at_s=last_s, same_boot=same_boot)
+    lines = find_lines(None) if same_boot else None
+    kernel_log = KernelLog(lines) if lines is not None else None
+    named = bool(pid) and any(f"process {pid} (" in line for line in lines or ())
+    if named:
+        ending = replace(ending, kind="signal", signal=9, signal_name="SIGKILL")
+    return replace(evidence, ending=ending, kernel_log=kernel_log)

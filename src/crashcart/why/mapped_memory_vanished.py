@@ -1,0 +1,68 @@
+"""W206 mapped-memory-vanished."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from crashcart.evidence import Crash, Disk, Ending, Program, StackDump
+from crashcart.finding import Cause, Confidence, Finding
+from crashcart.rule import Rank, rule
+from crashcart.units import MIB, size
+from crashcart.why._crash import core_words, crash_place, native_words
+from crashcart.why._words import who
+
+
+@rule("W206", "mapped-memory-vanished", Rank.MECHANISM)
+def mapped_memory_vanished(
+    ending: Ending,
+    program: Program | None = None,
+    crash: Crash | None = None,
+    stacks: tuple[StackDump, ...] | None = None,
+    disks: tuple[Disk, ...] | None = None,
+) -> Iterator[Finding]:
+    """Memory that is backed by a file could not be had: the file became shorter, or its file system is full.
+
+    ## What it means
+
+    SIGBUS comes when a program touches mapped memory whose page cannot be provided: shared memory on a full `/dev/shm`
+    (64 MB by default in Docker), a mapped file that was cut short by somebody else, or a sparse file on a full disk.
+
+    ## How we know
+
+    The end was SIGBUS. If /dev/shm has next to nothing free, or the stack is in shared-memory code, shared memory is the
+    likely cause; otherwise the mapped file on the named line is.
+
+    ## What to do
+
+    For shared memory: `docker run --shm-size=8g`, or fewer workers. For a mapped file: do not rewrite it in place while
+    others map it; write a new file and rename it.
+    """
+    number = ending.signal or ((ending.exit_code or 0) - 128)
+    if number != signal.SIGBUS:
+        return
+    where = crash_place(crash, stacks, program, ending)
+    shm = next((disk for disk in disks or () if disk.path == "/dev/shm"), None)
+    full = shm is not None and shm.free_bytes < max(4 * MIB, shm.total_bytes // 50)
+    if full and shm is not None:
+        yield Finding(
+            Cause.SHARED_MEMORY,
+            f"{who(program)} crashed: shared memory ran out",
+            (f"it ended by SIGBUS, and /dev/shm has {size(shm.free_bytes)} of {size(shm.total_bytes)} left",),
+            ("give it more: `docker run --shm-size=8g` or `--ipc=host`", "or use fewer worker processes"),
+            Confidence.LIKELY,
+            where,
+        )
+        return
+    yield Finding(
+        Cause.NATIVE_CRASH,
+        f"{who(program)} crashed: memory mapped from a file could not be read or written",
+        ("it ended by SIGBUS, an access beyond the end of a mapped file or on a full file system", *native_words(crash)),
+        (
+            "see which file is mapped on that line (np.memmap, mmap, HDF5): it became shorter, or its file system is full (df -h)",
+            "write to a new file and rename it, instead of rewriting a mapped one in place",
+            *core_words(ending),
+        ),
+        Confidence.LIKELY,
+        where,
+    )

@@ -1,0 +1,92 @@
+"""W107 memory-grew-step-after-step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashcart.evidence import (
+    ChildEnd,
+    Ending,
+    ErrorRecord,
+    HolderNote,
+    KernelLog,
+    Machine,
+    Program,
+    Sample,
+    StackDump,
+)
+from crashcart.finding import Cause, Confidence, Finding
+from crashcart.rule import Rank, rule
+from crashcart.units import duration, size
+from crashcart.why._growth import final_rise, growing_holder, is_stepping
+from crashcart.why._kill import dumps_of
+from crashcart.why._oom import Scene
+from crashcart.why._place import held_words, last_place
+from crashcart.why._words import who
+
+LEAST_SHARE = 0.25
+"""A container that explains less of the growth than this is not named as its cause."""
+
+
+@rule("W107", "memory-grew-step-after-step", Rank.ROOT)
+def memory_grew_step_after_step(
+    ending: Ending,
+    samples: tuple[Sample, ...],
+    stacks: tuple[StackDump, ...],
+    program: Program | None = None,
+    machine: Machine | None = None,
+    kernel_log: KernelLog | None = None,
+    holders: tuple[HolderNote, ...] | None = None,
+    children: tuple[ChildEnd, ...] | None = None,
+    errors: tuple[ErrorRecord, ...] | None = None,
+) -> Iterator[Finding]:
+    """Memory grew with every step of a loop until it ran out.
+
+    ## What it means
+
+    Each pass of a loop kept something alive: tensors or arrays appended to a list, a model or function built anew, a
+    cache without a bound. A larger machine only dies later.
+
+    ## How we know
+
+    The program ended for lack of memory; before that its memory rose in many even parts over seconds, while the main
+    thread was seen at different places of a loop (one large allocation rises within a single call). Where a named
+    container was seen to gain elements at the same time, it is named.
+
+    ## What to do
+
+    Keep numbers instead of tensors (`float(loss)`), write results to disk as they come, build models and functions once
+    before the loop, bound caches (`lru_cache(maxsize=…)`). `crashcart leaks` shows the growth step by step.
+    """
+    scene = Scene(ending, program, machine, kernel_log, samples, stacks, holders, children)
+    shown = scene.shown()
+    refused = any("MemoryError" in error.names() or error.name == "ResourceExhaustedError" for error in errors or ())
+    rise = final_rise(samples)
+    if (shown is None and not refused) or rise is None or not rise.steady:
+        return
+    pid = scene.pid()
+    if not is_stepping(dumps_of(stacks, pid), rise.start_s, rise.end_s):
+        return
+    facts = [f"memory rose evenly from {size(rise.low_bytes)} to {size(rise.high_bytes)} in {duration(rise.seconds)}, "
+             "while the loop went on"]  # fmt: skip
+    grown = growing_holder(holders, pid)
+    named = grown is not None and grown[1].bytes >= LEAST_SHARE * rise.grown_bytes
+    if grown is not None and named:
+        before, after = grown
+        facts.append(f"`{after.name}` ({after.kind}) went from {before.count} to {after.count} elements, {size(after.bytes)}")
+    if shown is not None:
+        facts.append(shown[2])
+        facts.extend(scene.story(shown[0])[:1])
+    what = f"`{grown[1].name}`" if grown is not None and named else "what each step leaves behind"
+    yield Finding(
+        Cause.MEMORY_LEAK,
+        f"{who(program)} ran out of memory: each step of a loop kept more of it",
+        tuple(facts),
+        (
+            f"do not keep {what} in memory: keep plain numbers (`float(x)`), or write each result to disk",
+            "build models, datasets and tf.functions once, before the loop; bound caches and histories",
+        ),
+        Confidence.LIKELY,
+        last_place(stacks, pid, ending),
+        held_words(holders, ending),
+    )

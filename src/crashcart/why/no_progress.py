@@ -1,0 +1,101 @@
+"""W505 no-progress."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from crashcart.evidence import Ending, ErrorRecord, Frame, Program, Sample, Stack, StackDump, place
+from crashcart.finding import Cause, Confidence, Finding
+from crashcart.rule import Rank, rule
+from crashcart.units import duration, plural
+from crashcart.why._kill import dumps_of
+from crashcart.why._words import who
+
+LEAST_QUIET_S = 8.0
+QUIET_CPU_S = 0.2
+_STOPPED_BY = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGQUIT})
+# Waiting for people, clocks or the network is what these are for; only waiting for another part of the program is a hang.
+_RIGHTLY_IDLE = ("sleep", "input(", "select", "accept", "recv", "readline", "serve_forever", "pause", "urlopen", "poll(")
+_LOCKS = ("threading.py", "queue.py", "multiprocessing", "concurrent/futures", "subprocess.py", "socketserver.py")
+
+
+@rule("W505", "no-progress", Rank.ROOT)
+def no_progress(
+    ending: Ending,
+    samples: tuple[Sample, ...],
+    stacks: tuple[StackDump, ...],
+    program: Program | None = None,
+    errors: tuple[ErrorRecord, ...] | None = None,
+) -> Iterator[Finding]:
+    """The program was alive and made no progress.
+
+    ## What it means
+
+    Its threads wait for each other, for a queue that nobody fills, for a worker that died, or in a child that was forked
+    while another thread held a lock.
+
+    ## How we know
+
+    For many seconds before somebody stopped it (or until now, if it still runs), neither the program nor its children
+    used the processor, and the main thread stayed on the same line, waiting for another part of the program. Waiting for
+    input, a clock or the network is not called a hang.
+
+    ## What to do
+
+    Look at what the named line waits for and who should have released it; `crashcart why --html` shows all threads.
+    """
+    stopped = ending.kind == "running" or (ending.signal or (ending.exit_code or 0) - 128) in _STOPPED_BY
+    interrupted = any(error.name == "KeyboardInterrupt" for error in errors or ())
+    quiet_s = _quiet_s(samples)
+    if not (stopped or interrupted) or quiet_s < LEAST_QUIET_S:
+        return
+    dumps = dumps_of(stacks, program.pid if program is not None else None)
+    waiting = _waiting(dumps)
+    if waiting is None:
+        return
+    dump, stack, frame = waiting
+    if any(word in (frame.source or "") or word in stack.frames[-1].function for word in _RIGHTLY_IDLE):
+        return
+    locked = any(part in each.file for part in _LOCKS for each in stack.frames[-3:])
+    others = [each for each in dump.stacks if each is not stack and each.own_frame() is not None]
+    facts = [
+        f"no processor time was used in the last {duration(quiet_s)}, and the main thread stayed on the same line",
+        f"it waits in {stack.frames[-1].function} ({'/'.join(stack.frames[-1].file.split('/')[-2:])}:{stack.frames[-1].line})",
+        *(f"thread {each.thread} waits too, at {_short(each.own_frame())}" for each in others[:2]),
+    ]
+    forked = bool(samples and samples[-1].children)
+    yield Finding(
+        Cause.HANG,
+        f"{who(program)} hung: it waited {duration(quiet_s)} without doing anything",
+        (*facts, *((plural(samples[-1].children or 0, "child process", "child processes") + " of it were alive",) if forked else ())),
+        (
+            "find what that line waits for (a lock, a queue, a thread, a worker) and why it is never released or filled",
+            "wait with a timeout (`get(timeout=60)`, `join(60)`), so that it raises instead of hanging",
+        ),
+        Confidence.LIKELY if locked or others or forked else Confidence.POSSIBLE,
+        place(frame),
+    )
+
+
+def _quiet_s(samples: tuple[Sample, ...]) -> float:
+    """How long before the last sample next to no processor time had been used."""
+    known = [(each.at_s, each.cpu_s) for each in samples if each.cpu_s is not None]
+    if not known:
+        return 0.0
+    end_s, end_cpu_s = known[-1]
+    active = [at_s for at_s, cpu_s in known if end_cpu_s - cpu_s > QUIET_CPU_S]
+    return end_s - (active[-1] if active else known[0][0])
+
+
+def _waiting(dumps: list[StackDump]) -> tuple[StackDump, Stack, Frame] | None:
+    for dump in reversed(dumps):
+        stack = dump.main_stack() or dump.current_stack()
+        frame = stack.own_frame() if stack is not None else None
+        if stack is not None and frame is not None and dump.reason == "hang":
+            return dump, stack, frame
+    return None
+
+
+def _short(frame: Frame | None) -> str:
+    return f"{frame.file.rpartition('/')[2]}:{frame.line}" if frame is not None else "?"

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crashcart.probe.machine import boot_id, read_machine
+
+Find = Callable[[str], Path]
+GIB = 1024**3
+
+
+def test_whole_machine(machine: Find) -> None:
+    found = read_machine(4242, machine("v1-flat"))
+    assert (found.system, found.release, found.architecture) == ("Linux", "5.15.0-91-generic", "x86_64")
+    assert found.cpu_model == "Intel(R) Core(TM) i5-3570 CPU @ 3.40GHz"
+    assert found.cpu_flags is not None
+    assert "avx" in found.cpu_flags and "avx2" not in found.cpu_flags
+    assert (found.ram_bytes, found.swap_bytes) == (16 * GIB, 2 * GIB)
+    assert found.boot_id == "e877d427-4f13-4fc8-87b6-42e6dcc283ba"
+    assert found.rlimits is not None and found.rlimits["nofile"] == 1024
+    limit = found.memory_limit()
+    assert limit is not None and (limit.kind, limit.bytes) == ("container", 2 * GIB)
+
+
+def test_cores_are_those_that_are_online_and_allowed(machine: Find) -> None:
+    assert read_machine(4242, machine("v1-flat")).cores == 2, "allowed 0-1,6-7; online 0-3"
+
+
+@pytest.mark.parametrize(("online", "cores"), [("0\n", 1), ("0-7\n", 8), ("0,2,4-5\n", 4), ("?\n", None)])
+def test_cores_of_a_process_that_is_gone(machine: Find, tmp_path: Path, online: str, cores: int | None) -> None:
+    root = shutil.copytree(machine("v1-flat"), tmp_path / "machine")
+    (root / "sys/devices/system/cpu/online").write_text(online)
+    assert read_machine(1, root).cores == cores
+
+
+def test_arm_names_its_instruction_sets_otherwise(machine: Find) -> None:
+    found = read_machine(300, machine("no-cgroup"))
+    assert found.cpu_flags == frozenset({"fp", "asimd", "evtstrm", "aes", "crc32", "atomics"})
+    assert found.cpu_model is None
+    assert (found.cores, found.boot_id, found.rlimits, found.swap_bytes) == (None, None, None, None)
+
+
+def test_this_machine() -> None:
+    found = read_machine(os.getpid())
+    assert found.system == "Linux"
+    assert found.cores == len(os.sched_getaffinity(0))
+    assert found.boot_id == boot_id()
