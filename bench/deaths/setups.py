@@ -36,6 +36,19 @@ def extension(source: str, module: str, *flags: str) -> Setup:
     return compiled(source, f"{module}{suffix}", f"-I{sysconfig.get_path('include')}", *flags)
 
 
+def linked_to_absent(source: str, library: str, absent: str) -> Setup:
+    """Compile a library that needs another one, `absent`, which is not there when it is loaded."""
+
+    def setup(tmp: Path) -> None:
+        stub = ["gcc", "-shared", "-o", str(tmp / absent), f"-Wl,-soname,{absent}", "-x", "c", "/dev/null"]
+        subprocess.run(stub, check=True)
+        link = ["-Wl,--no-as-needed", str(tmp / absent)]
+        compiled(source, library, *link)(tmp)
+        (tmp / absent).unlink()
+
+    return setup
+
+
 def packages(*requirements: str, python: str | None = None) -> Setup:
     """Install the requirements, without their dependencies, into `tmp/packages`."""
 

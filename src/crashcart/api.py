@@ -38,8 +38,9 @@ class Explained:
     def to_html(self) -> str:
         """The whole page."""
         from crashcart.report.html import render_html
+        from crashcart.why import rules
 
-        return render_html(self.report, self.evidence)
+        return render_html(self.report, self.evidence, {each.code: each.name for each in rules()})
 
     def _repr_html_(self) -> str:
         from html import escape

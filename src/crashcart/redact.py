@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 HIDDEN = "[redacted]"
 
 _SECRET_NAME = re.compile(
-    r"pass(?:word|wd|phrase)?$|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|(?:^|[-_])auth(?:$|[-_])|"
+    r"pass(?:word|wd|phrase)?$|pwd|secret|token(?![a-z])|api[-_]?key|access[-_]?key|private[-_]?key|credential|(?:^|[-_])auth(?:$|[-_])|"
     r"cookie|signature|(?:^|[-_])key$",
     re.IGNORECASE,
 )
@@ -20,7 +20,7 @@ _SECRET_VALUE = re.compile(
     r"(?:AKIA|ASIA)[0-9A-Z]{16}"
     r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
     r"|hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
+    r"|eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
 _URL_PASSWORD = re.compile(r"([a-z][a-z0-9+.-]*://[^/\s:@]*:)[^/\s@]+@", re.IGNORECASE)

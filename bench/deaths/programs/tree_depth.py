@@ -12,7 +12,7 @@ class Node:
         mean = self.rows.mean()
         below = self.rows[self.rows <= mean]  # <-- or here
         self.left = Node(below)
-        self.left.split()
+        self.left.split()  # <-- dies here
 
 
 def main():

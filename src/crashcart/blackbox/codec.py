@@ -11,10 +11,11 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+
+_known_hints: dict[type, dict[str, Any]] = {}
 
 
 def to_plain(value: Any) -> Any:
@@ -41,9 +42,10 @@ def from_plain(kind: type[T], value: Any) -> T:
     return kind(**known)
 
 
-@cache
 def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+    if kind not in _known_hints:
+        _known_hints[kind] = typing.get_type_hints(kind)
+    return _known_hints[kind]
 
 
 def _decode(hint: Any, value: Any) -> Any:

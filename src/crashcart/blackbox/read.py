@@ -184,7 +184,7 @@ def _events(raw: _Raw) -> Iterator[Event]:
     for record in raw.inside:
         if record["kind"] in ("event", "hook-failure"):
             at_s = record["unix_s"] - _started_s(raw)
-            found.append(Event(at_s, record.get("name", record["kind"]), record.get("text", ""), record["pid"]))
+            found.append(Event(at_s, str(record.get("name") or record["kind"]), record.get("text", ""), record["pid"]))
     yield from sorted(found, key=lambda event: event.at_s)
 
 

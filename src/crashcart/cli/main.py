@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 
 from crashcart.errors import CrashcartError
 
@@ -37,10 +38,9 @@ def main(argv: Sequence[str]) -> int:
         print(f"crashcart: no such command: {argv[0]}; expected one of {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
     module = import_module(f"crashcart.cli.{argv[0]}")
-    parser = argparse.ArgumentParser(f"crashcart {argv[0]}", description=module.__doc__, formatter_class=_Formatter)
-    module.configure(parser)
+    arguments = command_parser(argv[0], module).parse_args(argv[1:])
     try:
-        return int(module.run(parser.parse_args(argv[1:])))
+        return int(module.run(arguments))
     except CrashcartError as error:
         print(f"crashcart: {error}\n  {error.help}", file=sys.stderr)
         return error.exit_code
@@ -49,6 +49,13 @@ def main(argv: Sequence[str]) -> int:
             raise
         print(f"crashcart: a fault of its own: {type(error).__name__}: {error}\n  {CrashcartError.help}", file=sys.stderr)
         return CrashcartError.exit_code
+
+
+def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
+    """The parser of one command; its description is the module's docstring."""
+    parser = argparse.ArgumentParser(f"crashcart {name}", description=module.__doc__, formatter_class=_Formatter)
+    module.configure(parser)
+    return parser
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

@@ -17,8 +17,9 @@ def write_reports(report: Report, evidence: Evidence | None, json_file: str | No
         _write(json_file, render_json(report, evidence))
     if html_file:
         from crashcart.report.html import render_html
+        from crashcart.why import rules
 
-        _write(html_file, render_html(report, evidence))
+        _write(html_file, render_html(report, evidence, {each.code: each.name for each in rules()}))
 
 
 def _write(name: str, text: str) -> None:

@@ -46,7 +46,7 @@ def read_mounts(root: Path = ROOT, kind_prefix: str = "") -> tuple[Mount, ...]:
 
 
 def _parse(line: str) -> Mount | None:
-    """`36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue`; tags before the dash vary."""
+    """`36 35 98:0 /part /point rw,noatime master:1 - ext3 /dev/sda rw,errors=continue`; tags before the dash vary."""
     left, dash, right = line.partition(" - ")
     fields, rest = left.split(), right.split()
     if not dash or len(fields) < 5 or not rest:

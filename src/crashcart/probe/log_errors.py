@@ -222,9 +222,9 @@ class ErrorReader:
     def _close_group(self) -> None:
         self._finish_draft()
         start, self._group_start = self._group_start or 0, None
-        group, *members = self._found[start:] or [None]
-        if group is not None:
-            self._found[start:] = [replace(group, chain=(*group.chain, *(each for each in members if each)))]
+        found = self._found[start:]
+        if found:
+            self._found[start:] = [replace(found[0], chain=(*found[0].chain, *found[1:]))]
 
 
 def _record(draft: _Draft) -> ErrorRecord:

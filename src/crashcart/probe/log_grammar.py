@@ -31,7 +31,8 @@ CELL = re.compile(
     r"(?:, in (?P<function>[^(]{1,200}))?(?:\(.*)?\s*$"
 )
 IPYTHON_FRAME = re.compile(
-    r"^(?:File )?(?P<file>[^\s\"][^\"]{0,999}?)(?::(?P<line>\d{1,9}),)? in (?P<function>[\w<>.]{1,200}|<cell line: \d+>)"
+    r"^(?:File )?(?P<file>[^\s\"][^\"]{0,999}?)(?::(?P<line>\d{1,9}),)? in (?P<function>[\w<>.]{1,200}"
+    r"|<cell line: \d+>)"
     r"(?:\(.*)?\s*$"
 )
 IPYTHON_CELL_FRAME = re.compile(r"^(?:<ipython-input-[^>]{1,80}>|\S{0,200}ipython-input-\S{1,80}|<timed \w+>) in ")
@@ -39,7 +40,9 @@ ARROW = re.compile(r"^-{1,6}>\s{0,3}(?P<line>\d{1,9})(?:\s(?P<source>.*))?$")
 LINK = re.compile(r"^\[([^\]]{1,500})\]\([^)]{0,500}\)")
 
 _NAME = r"(?:[A-Za-z_]\w{0,100}\.){0,12}[A-Za-z_]\w{0,120}"
-EXCEPTION = re.compile(rf"^(?P<type>{_NAME})(?:\([\w.]{{1,100}}\))?(?: \(see above for traceback\))?(?::(?:\s(?P<message>.*))?)?$")
+EXCEPTION = re.compile(
+    rf"^(?P<type>{_NAME})(?:\([\w.]{{1,100}}\))?(?: \(see above for traceback\))?(?::(?:\s(?P<message>.*))?)?$"
+)
 _BARE = re.compile(
     r"^(?P<type>(?:[A-Za-z_]\w{0,100}\.){0,12}(?:[A-Za-z_]\w{0,110}(?:Error|Exception|Interrupt|Iteration|Exit)))"
     r"(?: \(see above for traceback\))?:\s(?P<message>.*\S.*)$"
@@ -49,7 +52,8 @@ _KNOWN_LOWER = frozenset({"error", "timeout", "herror", "gaierror", "Fault"})
 
 _LOG_LINE = re.compile(
     r"^(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d|[IWEF]\d{4} \d\d:\d\d|[IWEF] \S+\.cc:\d+\]|\[?\d\d:\d\d:\d\d"
-    r"|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b[:\s]|Epoch \d|Step \d|\d{1,9}/(?:\d{1,9}|Unknown)\b|\$ |>>> |In \[\d|-{20}"
+    r"|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)\b[:\s]|Epoch \d|Step \d|\d{1,9}/(?:\d{1,9}|Unknown)\b|\$ |>>> |In \[\d"
+    r"|-{20}"
     r"|Process finished|Killed|Aborted|Bus error|Segmentation fault|Illegal instruction|terminate called"
     r"|Fatal Python error|The kernel appears|Exception (?:ignored|in thread)|Process [\w:-]+:$|OMP: )"
 )

@@ -1,0 +1,1 @@
+"""Watching a program: starting it, sampling it, asking for its last words, seeing its end."""

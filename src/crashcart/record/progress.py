@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from crashcart.blackbox.output import OutputFollower
+from crashcart.blackbox.output import read_output
 
 _EPOCH = re.compile(rb"\b[Ee]poch[ :]+(\d+)\s*(?:/|of)\s*(\d+)")
 
@@ -18,14 +18,17 @@ class Progress:
     """Follows the output of one run."""
 
     def __init__(self, output: Path) -> None:
-        self._follower = OutputFollower(output)
-        self._told: tuple[bytes, bytes] | None = None
+        self._output = output
+        self._told: str | None = None
 
-    def news(self) -> list[str]:
-        """The epochs that began since the last time."""
-        found = []
-        for match in _EPOCH.finditer(self._follower.read_new()):
-            if match.groups() != self._told:
-                self._told = (match[1], match[2])
-                found.append(f"epoch {match[1].decode()} of {match[2].decode()} began")
-        return found[-20:]
+    def news(self) -> str | None:
+        """The epoch that began since the last time, if one did."""
+        for stream in read_output(self._output) or ():
+            matches = _EPOCH.findall(stream.tail) or _EPOCH.findall(stream.head)
+            if matches:
+                number, total = matches[-1]
+                words = f"epoch {number.decode()} of {total.decode()} began"
+                if words != self._told:
+                    self._told = words
+                    return words
+        return None

@@ -17,6 +17,7 @@ from crashcart.evidence import Sample
 from crashcart.record import pace, relay
 from crashcart.record.ask import Respondent
 from crashcart.record.gauge import Gauge
+from crashcart.record.progress import Progress
 from crashcart.units import size
 
 SPAN_S = 0.4
@@ -50,6 +51,7 @@ class Watch:
         self.started_s = started_s
         self.passed: relay.Passed | None = None
         self._respondents: dict[int, Respondent] = {}
+        self._progress = Progress(recorder.folder / "output") if recorder is not None else None
         self._recent: list[Sample] = []
         self._beat_s = pace.FIRST_BEAT_S
         self._next_beat_s = pace.FIRST_BEAT_S
@@ -127,6 +129,9 @@ class Watch:
         if self.recorder is None or at_s - self._listed_at_s < (0.05 if not self._respondents else 1.0):
             return
         self._listed_at_s = at_s
+        began = self._progress.news() if self._progress is not None and self._respondents else None
+        if began is not None:
+            self._note("epoch", began)
         for name in os.listdir(self.recorder.folder):
             if name.startswith("program-") and name.endswith(".ring"):
                 pid = int(name[8:-5])

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from crashcart import __version__
 from crashcart.errors import CrashcartError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
 from crashcart.report import safe, view, words
 from crashcart.report.chart import draw
-from crashcart.report.json import version
 from crashcart.report.series import memory_of
 from crashcart.units import plural
 
@@ -40,7 +40,7 @@ def render_html(report: Report, evidence: Evidence | None, rule_names: Mapping[s
         words=words,
         memory=memory_of(evidence),
         rule_names=rule_names or {},
-        version=version(),
+        version=__version__,
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+from crashcart import __version__
 from crashcart.evidence import Evidence
 from crashcart.finding import Finding, Report, Unchecked
 
@@ -36,7 +37,7 @@ def to_document(report: Report, evidence: Evidence | None) -> dict[str, Any]:
     known = {name: plain(section) for name, section in sections.items() if section is not None}
     fixed = {
         "schema": SCHEMA,
-        "crashcart": version(),
+        "crashcart": __version__,
         "subject": plain(report.subject),
         "findings": [_finding(each) for each in report.findings],
         "checked": plain(report.checked),
@@ -45,16 +46,6 @@ def to_document(report: Report, evidence: Evidence | None) -> dict[str, Any]:
     }
     figures: dict[str, Any] = plain(report.figures)
     return fixed | {name: value for name, value in figures.items() if name not in fixed}
-
-
-def version() -> str | None:
-    """The installed crashcart, or None where it runs without being installed."""
-    from importlib import metadata  # 20 ms, mostly the e-mail parser
-
-    try:
-        return metadata.version("crashcart")
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -230,12 +230,18 @@ def ending_rows(evidence: Evidence) -> list[Row]:
         ("core file", ending.core_file),
         ("memory kills in its group", ending.oom_kills_group),
         ("memory kills on the machine", ending.oom_kills_host),
+        ("times that its group was at its limit", ending.limit_hits_group),
+        ("peak resident size, by the kernel", _known_size(ending.peak_rss_bytes)),
         ("same boot since", ending.same_boot),
         ("signal sent by", ending.sent_by),
         ("Python reached its orderly end", ending.python_finished),
         ("descendants still alive", ", ".join(str(pid) for pid in ending.survivors) or None),
     ]
     return [(name, yes_no(value)) for name, value in facts if value is not None]
+
+
+def _known_size(count_bytes: int | None) -> str | None:
+    return None if count_bytes is None else size_words(count_bytes)
 
 
 def yes_no(value: object) -> str:

@@ -8,13 +8,16 @@ Does not cover: which of several sayings counts (`_text.py`), and the words of t
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from crashcart.why import _wordings, _wordings_code, _wordings_files
 from crashcart.why._names import loads_a_file, missing_name
 from crashcart.why._said import Force, Kind, Said
 from crashcart.why._wording import look_up, wording
 
-_CPU_ALLOCATOR = re.compile(r"device:cpu:\d+ by allocator (?!\w*(?:bfc|gpu|cuda))\w+|on cpu:\d+ by allocator (?!\w*bfc)\w+")
+_CPU_ALLOCATOR = re.compile(
+    r"device:cpu:\d+ by allocator (?!\w*(?:bfc|gpu|cuda))\w+|on cpu:\d+ by allocator (?!\w*bfc)\w+"
+)
 _DEVICE_WORDS = re.compile(r"gpu|cuda|hip\b|_bfc|device:\w*(?:dml|tpu|metal)|\bhbm\b|mps backend|metal|device ordinal")
 
 _HOST_MEMORY = (
@@ -25,7 +28,8 @@ _HOST_MEMORY = (
         r"(?<!\w)_?(?:array)?memoryerror\b|unable to allocate .{1,40} for an array",
         r"std::bad_alloc|bad allocation|std::length_error.{0,20}vector",
         r"cannot allocate memory|can't allocate memory|\[errno 12\]|cannot allocate vector of size|enomem",
-        r"defaultcpuallocator|alloc_cpu\.cpp|memory allocation of \d+ bytes failed|(?:malloc|realloc) of size \d+ failed",
+        r"defaultcpuallocator|alloc_cpu\.cpp|memory allocation of \d+ bytes failed|(?:malloc"
+        r"|realloc) of size \d+ failed",
         r"paging file is too small|not enough memory resources|insufficient memory|winerror (?:8|14|1455)\b",
         r"out of memory while allocating .{0,40}host|unable to mmap .{0,40}bytes|java heap space",
     ),
@@ -39,11 +43,14 @@ _DEVICE_MEMORY = (
     wording(
         Kind.DEVICE_MEMORY,
         Force.PLAIN,
-        r"oom when allocating tensor|cuda out of memory|cuda error: out of memory|hip out of memory|mps backend out of memory",
+        r"oom when allocating tensor|cuda out of memory|cuda error: out of memory|hip out of memory"
+        r"|mps backend out of memory",
         r"cuda_error_out_of_memory|cudaerrormemoryallocation|cuda runtime error \(2\)|dst tensor is not initialized",
-        r"(?<!\w)outofmemoryerror|resource[_ ]?exhausted(?:error)?: .{0,120}(?:out of memory|failed to allocate|attempting to (?:allocate|reserve)|ran out of memory)",
+        r"(?<!\w)outofmemoryerror|resource[_ ]?exhausted(?:error)?: .{0,120}(?:out of memory|failed to allocate"
+        r"|attempting to (?:allocate|reserve)|ran out of memory)",
         r"out of memory while trying to allocate|ran out of memory (?:trying to allocate|in memory space)",
-        r"failed to allocate (?:request for|memory for|\S+ \(\d+ bytes\) from device)|allocat\w+ .{0,60}on device ordinal",
+        r"failed to allocate (?:request for|memory for|\S+ \(\d+ bytes\) from device)"
+        r"|allocat\w+ .{0,60}on device ordinal",
         r"(?:bad_alloc|out_of_memory).{0,60}cuda|cuda.{0,60}(?:bad_alloc|out of memory)|gpu.{0,40}out of memory",
     ),
     wording(
@@ -53,9 +60,9 @@ _DEVICE_MEMORY = (
         raised=True,
     ),
 )
-_RECURSION = (
-    wording(Kind.RECURSION, Force.DECISIVE, r"recursionerror|maximum recursion depth exceeded"),
-)
+_RECURSION = (wording(Kind.RECURSION, Force.DECISIVE, r"recursionerror|maximum recursion depth exceeded"),)
+_REPR = re.compile(r"<[^<>]{0,400}>")
+"""A printed tensor names its shape and type, whatever the message is about."""
 _IN_A_LOADER = (Kind.SHAPES, Kind.TYPES, Kind.VALUE)
 
 
@@ -102,13 +109,18 @@ def _exhausted_iterator(said: Said) -> tuple[Kind, Force] | None:
 def _absent_device(said: Said) -> tuple[Kind, Force] | None:
     """An index into the list of devices, where that list is empty."""
     source = said.frames[-1].source if said.frames else None
-    if said.type != "IndexError" or not source or not re.search(r"(?:gpus?|devices)\w*\s?\[|list_physical_devices", source):
+    if (
+        said.type != "IndexError"
+        or not source
+        or not re.search(r"(?:gpus?|devices)\w*\s?\[|list_physical_devices", source)
+    ):
         return None
     return Kind.DEVICE, Force.PLAIN
 
 
 def _of_own_code(said: Said) -> tuple[Kind, Force] | None:
-    found = look_up(_wordings_code.TABLE, said) or look_up(_wordings_code.FAMILIES, said)
+    without_reprs = replace(said, folded=_REPR.sub("", said.folded))
+    found = look_up(_wordings_code.TABLE, said) or look_up(_wordings_code.FAMILIES, without_reprs)
     in_loader = said.error is not None and loads_a_file(said)
     if found and found[0] in _IN_A_LOADER and in_loader:
         return Kind.SAVED, found[1]

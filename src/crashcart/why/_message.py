@@ -1,4 +1,4 @@
-"""The anatomy of a framework's error message: what it says, and apart from that the node, the op and the frames it names.
+"""The anatomy of a framework's error message: what it says, and apart from that the node, op and frames it names.
 
 Covers: TensorFlow 1 (`[[Node: …]]`, "Caused by op", "Original stack trace"), TensorFlow 2 ("Graph execution error",
 "Detected at node", `{{function_node …}}`, errors quoted from a py_function), AutoGraph ("in user code"), Keras 2 and 3
@@ -33,14 +33,19 @@ _STATUS = re.compile(
     r"|UNIMPLEMENTED|Unimplemented|FAILED_PRECONDITION|Failed precondition|CANCELLED|Cancelled|ABORTED|Aborted): *)"
 )
 _NUMBERED = re.compile(r"^\s*\(\d+\)\s*")
-_QUOTED = re.compile(r"^\s*((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Iteration|Interrupt|Exit|Warning)): ?(.*)$")
+_QUOTED = re.compile(
+    r"^\s*((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Iteration|Interrupt|Exit|Warning)): ?(.*)$"
+)
 _DROP = re.compile(
     r"^\s*(?:Graph execution error:|in user code:|Traceback \(most recent call last\):|<stack traces unavailable>"
-    r"|Original Traceback .*|Caught \w+ in \w+ .*|Exception encountered when calling .*|\d+ root error\(s\) found\.?|\d+ (?:successful operations|derived errors).*"
+    r"|Original Traceback .*|Caught \w+ in \w+ .*|Exception encountered when calling .*"
+    r"|\d+ root error\(s\) found\.?|\d+ (?:successful operations|derived errors).*"
     r"|Detected at node .*|Caused by op .*|Original stack trace for .*|Node: '.*|Hint: .*|During handling of .*"
     r"|The above exception was .*|[\s~^]*)$"
 )
-_END = re.compile(r"^\s*(?:Arguments received by |Call arguments received|Errors may have originated|Function call stack:)")
+_END = re.compile(
+    r"^\s*(?:Arguments received by |Call arguments received|Errors may have originated|Function call stack:)"
+)
 _REPEATED = re.compile(r"^\w+ \(see above for traceback\): ?")
 _OWN_NOT = re.compile(
     r"site-packages|dist-packages|[/\\]lib[/\\]python\d|[/\\]lib64[/\\]python\d|^<frozen|__autograph_generated|\.pyx$"

@@ -1,8 +1,9 @@
 """Names that are not there: modules, attributes, arguments. Whose mistake it is follows from who asked for them.
 
-Covers: ImportError, ModuleNotFoundError, AttributeError, unexpected arguments. The user's own line asking a framework for
-a name means that this version does not have it; an installed package asking another means that the two do not fit.
-Does not cover: names of the user's own objects, and packages that are simply not installed: those are plain Python errors.
+Covers: ImportError, ModuleNotFoundError, AttributeError, unexpected arguments. The user's own line asking a framework
+for a name means that this version does not have it; an installed package asking another means that the two do not fit.
+Does not cover: names of the user's own objects, and packages that are simply not installed: those are plain Python
+errors.
 """
 
 from __future__ import annotations
@@ -11,43 +12,66 @@ import re
 
 from crashcart.why._said import Force, Kind, Said, raiser
 
-FRAMEWORKS = frozenset(
-    "tensorflow tf keras tf_keras numpy np torch torchvision torchaudio jax jaxlib flax optax pandas scipy sklearn "
-    "transformers tensorflow_addons tensorflow_hub tensorflow_probability tensorflow_datasets tensorflow_text "
-    "tensorboard keras_cv keras_hub keras_nlp keras_tuner xgboost lightgbm matplotlib PIL cv2 skimage mxnet gym "
-    "gymnasium stable_baselines3 pytorch_lightning lightning theano plotly seaborn networkx nltk spacy gensim".split()
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FRAMEWORKS = _words(
+    """
+    tensorflow tf keras tf_keras numpy np torch torchvision torchaudio jax jaxlib flax optax pandas scipy sklearn
+    transformers tensorflow_addons tensorflow_hub tensorflow_probability tensorflow_datasets tensorflow_text
+    tensorboard keras_cv keras_hub keras_nlp keras_tuner xgboost lightgbm matplotlib PIL cv2 skimage mxnet gym
+    gymnasium stable_baselines3 pytorch_lightning lightning theano plotly seaborn networkx nltk spacy gensim
+    """
 )
-_PARTS = frozenset(
-    "_pywrap_tensorflow_internal _pywrap_tensorflow tensorflow_core tf_keras ml_dtypes tensorboard keras optree "
-    "tensorflow_estimator tensorflow_io_gcs_filesystem jaxlib google absl h5py flatbuffers opt_einsum gast astunparse "
-    "keras_preprocessing keras_applications distutils imp pkg_resources _ctypes".split()
+_PARTS = _words(
+    """
+    _pywrap_tensorflow_internal _pywrap_tensorflow tensorflow_core tf_keras ml_dtypes tensorboard keras optree
+    tensorflow_estimator tensorflow_io_gcs_filesystem jaxlib google absl h5py flatbuffers opt_einsum gast astunparse
+    keras_preprocessing keras_applications distutils imp pkg_resources _ctypes
+    """
 )
 """Modules that belong to a framework's own set, or that the standard library dropped under a package's feet."""
-_EVERY_VERSION = frozenset("__version__ python constant Variable float32 compat io".split())
+_EVERY_VERSION = _words(
+    """
+    __version__ python constant Variable float32 compat io
+    """
+)
 """Names that each TensorFlow release has: without them the installation is broken, not the code."""
-_MODEL_CLASSES = frozenset(
-    "Sequential Functional Adam SGD RMSprop Adagrad Adadelta Nadam Adamax AdamW LSTM GRU Dense Conv2D Conv1D Embedding "
-    "BatchNormalization Dropout Tokenizer ImageDataGenerator KerasTensor History Bidirectional TimeDistributed Input "
-    "ModelCheckpoint EarlyStopping TensorBoard ReduceLROnPlateau Model MaxPooling2D Flatten InputLayer RNN".split()
+_MODEL_CLASSES = _words(
+    """
+    Sequential Functional Adam SGD RMSprop Adagrad Adadelta Nadam Adamax AdamW LSTM GRU Dense Conv2D Conv1D Embedding
+    BatchNormalization Dropout Tokenizer ImageDataGenerator KerasTensor History Bidirectional TimeDistributed Input
+    ModelCheckpoint EarlyStopping TensorBoard ReduceLROnPlateau Model MaxPooling2D Flatten InputLayer RNN
+    """
 )
-_GONE_ATTRIBUTES = frozenset(
-    "fit_generator evaluate_generator predict_generator predict_classes predict_proba _make_predict_function get_updates "
-    "_get_distribution_strategy _hypers_created _in_multi_worker_mode uses_learning_phase total_loss _keras_shape "
-    "_keras_history _layers _ckpt_saved_epoch append iteritems ix as_matrix get_value tostring fromstring asscalar "
-    "output_shapes output_types make_one_shot_iterator make_initializable_iterator _shape_as_list lr _name_based_restores "
-    "get_shape_as_list initializer is_initialized _set_dtype outbound_nodes inbound_nodes get_feature_names".split()
+_GONE_ATTRIBUTES = _words(
+    """
+    fit_generator evaluate_generator predict_generator predict_classes predict_proba _make_predict_function
+    get_updates _get_distribution_strategy _hypers_created _in_multi_worker_mode uses_learning_phase total_loss
+    _keras_shape _keras_history _layers _ckpt_saved_epoch append iteritems ix as_matrix get_value tostring fromstring
+    asscalar output_shapes output_types make_one_shot_iterator make_initializable_iterator _shape_as_list lr
+    _name_based_restores get_shape_as_list initializer is_initialized _set_dtype outbound_nodes inbound_nodes
+    get_feature_names
+    """
 )
-_SAVED_ARGUMENTS = frozenset(
-    "ragged batch_shape batch_input_shape groups synchronized renorm time_major sparse optional registered_name "
-    "quantization_config name trainable dtype implementation build_config".split()
+_SAVED_ARGUMENTS = _words(
+    """
+    ragged batch_shape batch_input_shape groups synchronized renorm time_major sparse optional registered_name
+    quantization_config name trainable dtype implementation build_config
+    """
 )
-_GONE_ARGUMENTS = frozenset(
-    "lr decay nb_epoch border_mode subsample init nb_filter nb_row nb_col keep_prob reduction_indices squeeze_dims dim "
-    "keep_dims show_accuracy period workers use_multiprocessing max_queue_size samples_per_epoch nb_val_samples input "
-    "output W_regularizer b_regularizer dropout_W inner_activation interpolation weights epochs batch_size".split()
+_GONE_ARGUMENTS = _words(
+    """
+    lr decay nb_epoch border_mode subsample init nb_filter nb_row nb_col keep_prob reduction_indices squeeze_dims dim
+    keep_dims show_accuracy period workers use_multiprocessing max_queue_size samples_per_epoch nb_val_samples input
+    output W_regularizer b_regularizer dropout_W inner_activation interpolation weights epochs batch_size
+    """
 )
 _CALLS_FRAMEWORK = re.compile(
-    r"\b(?:tf|tensorflow|keras|layers|optimizers|np|numpy|torch|nn|jax|jnp|pd|pandas|plt|sklearn|losses|metrics|callbacks"
+    r"\b(?:tf|tensorflow|keras|layers|optimizers|np|numpy|torch|nn|jax|jnp|pd|pandas|plt|sklearn|losses|metrics"
+    r"|callbacks"
     r"|K|F|optim|cv2|model|optimizer)\s?\."
 )
 _MODULE_ATTRIBUTE = re.compile(r"module '?([\w.]+)'? has no attribute '?(\w+)")
@@ -58,11 +82,11 @@ _FROM_IMPORT = re.compile(r"from\s+([\w.]+)\s+import")
 _UNEXPECTED = re.compile(r"(?:([\w.]+)\(\) )?got an unexpected keyword argument '(\w+)'")
 _UNRECOGNISED = re.compile(
     r"unrecogni[sz]ed keyword arguments?|argument\(s\) not recognized|keyword argument not understood"
-    r"|unexpected keyword argument passed to optimizer|is deprecated in the new keras optimizer|(?:was|has been|is) removed in"
+    r"|unexpected keyword argument passed to optimizer|is deprecated in the new keras optimizer|(?:was|has been"
+    r"|is) removed in"
     r"|no longer (?:supported|available|exists) in|has been removed from|`lr` argument is (?:deprecated|not supported)",
 )
 _LOADS = re.compile(r"^(?:load_\w+|restore\w*|_?deseriali[sz]e\w*|from_config|model_from_\w+|_load_\w+|_legacy_load)$")
-_ImportFailed = tuple[Kind, Force]
 
 
 def missing_name(said: Said) -> tuple[Kind, Force] | None:
@@ -117,7 +141,12 @@ def _object_attribute(said: Said) -> Kind | None:
     if not said.type:
         return Kind.API if owner in _MODEL_CLASSES and attribute in _GONE_ATTRIBUTES else None
     known = owner in _MODEL_CLASSES - {"Model", "Input"}
-    tensor = owner.endswith(("Tensor", "Variable", "Dataset", "Optimizer")) or owner in ("Model", "DataFrame", "Series", "ndarray")
+    tensor = owner.endswith(("Tensor", "Variable", "Dataset", "Optimizer")) or owner in (
+        "Model",
+        "DataFrame",
+        "Series",
+        "ndarray",
+    )
     return Kind.API if known or (tensor and attribute in _GONE_ATTRIBUTES) else None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from crashcart.evidence import ChildEnd, Ending, HolderNote, KernelLog, Machine, Program, Sample, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.units import size
-from crashcart.why import _advice
+from crashcart.why import _thrift
 from crashcart.why._kill import FULL_FRACTION, Kill, course, fullness, limit_words, own_kill, was_killed
 from crashcart.why._place import growth_words, held_words, last_place
 from crashcart.why._words import who
@@ -47,7 +47,8 @@ class Scene:
         limit = self.machine.limit(kind) if self.machine is not None else None
         full = fullness(self.samples, limit)
         rise = self.ending.oom_kills_group if kind == "container" else self.ending.oom_kills_host
-        if self.kernel_log is not None or not rise or full is None or full < FULL_FRACTION:
+        never_hit = kind == "container" and self.ending.limit_hits_group == 0
+        if self.kernel_log is not None or not rise or never_hit or full is None or full < FULL_FRACTION:
             return None
         return rise, full
 
@@ -94,9 +95,9 @@ def oom_findings(scene: Scene, kind: str) -> Iterator[Finding]:
     limit = scene.machine.limit(kind) if scene.machine is not None else None
     of_machine = ("close what else uses memory (`ps aux --sort=-rss | head`), or add swap: slow instead of dead",)
     remedy = (
-        *_advice.for_line(where),
+        *_thrift.for_line(where),
         *(of_machine if kind == "machine" else ()),
-        *_advice.for_limit(scene.ending.peak_rss_bytes, limit.bytes if limit else None, kind),
+        *_thrift.for_limit(scene.ending.peak_rss_bytes, limit.bytes if limit else None, kind),
     )
     yield Finding(
         Cause.CONTAINER_MEMORY if kind == "container" else Cause.HOST_MEMORY,

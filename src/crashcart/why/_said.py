@@ -2,7 +2,8 @@
 
 Covers: the common form in which exceptions and lines are classified, and who raised an exception (own code or which
 package).
-Does not cover: which words state which kind (`_wordings*.py`, `_names.py`) nor which of many sayings counts (`_text.py`).
+Does not cover: which words state which kind (`_wordings*.py`, `_names.py`) nor which of many sayings counts
+(`_text.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from crashcart.evidence import ErrorRecord, Frame, LogLine
+from crashcart.finding import Cause
 from crashcart.why._message import Message, looks_own, take_apart
 
 
@@ -40,6 +42,32 @@ class Kind(str, Enum):
     DAMAGED = "data-damaged"
     MISSING = "data-not-found"
     RAN_OUT = "data-ran-out"
+
+
+CAUSES: dict[Kind, Cause] = {
+    Kind.HOST_MEMORY: Cause.HOST_MEMORY,
+    Kind.DEVICE_MEMORY: Cause.GPU_MEMORY,
+    Kind.DEVICE_TAKEN: Cause.GPU_MEMORY_TAKEN,
+    Kind.CONSTANT: Cause.OVERSIZED_CONSTANT,
+    Kind.SHARED_MEMORY: Cause.SHARED_MEMORY,
+    Kind.DISK: Cause.DISK_FULL,
+    Kind.PROCESS_LIMIT: Cause.PROCESS_LIMIT,
+    Kind.RECURSION: Cause.STACK_OVERFLOW,
+    Kind.OPENMP: Cause.OPENMP_CONFLICT,
+    Kind.PACKAGES: Cause.LIBRARY_CONFLICT,
+    Kind.CUDA: Cause.CUDA_MISMATCH,
+    Kind.FORK: Cause.FORK_AFTER_THREADS,
+    Kind.SHAPES: Cause.SHAPE_MISMATCH,
+    Kind.TYPES: Cause.DTYPE_MISMATCH,
+    Kind.VALUE: Cause.VALUE_RANGE,
+    Kind.DEVICE: Cause.DEVICE_PLACEMENT,
+    Kind.GRAPH: Cause.GRAPH_SESSION_MISUSE,
+    Kind.API: Cause.API_REMOVED,
+    Kind.SAVED: Cause.SAVED_MODEL_MISMATCH,
+    Kind.DAMAGED: Cause.DATA_CORRUPT,
+    Kind.MISSING: Cause.DATA_MISSING,
+    Kind.RAN_OUT: Cause.DATA_EXHAUSTED,
+}
 
 
 class Force(IntEnum):

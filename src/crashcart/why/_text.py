@@ -1,7 +1,7 @@
 """Which of the many things a program said is the one that ended it, how sure that is, and where it points.
 
-Covers: choosing the main error, the root in its chain, printed lines beside it; confidence; quotes with line numbers; the
-user's own line. One order for all rules that judge words.
+Covers: choosing the main error, the root in its chain, printed lines beside it; confidence; quotes with line numbers;
+the user's own line. One order for all rules that judge words.
 Does not cover: which words state which kind (`_kinds.py`), the words of findings (the rules), the extraction of figures
 (`_figures.py`).
 """
@@ -13,21 +13,48 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crashcart.evidence import Ending, ErrorRecord, Log, LogLine, place
-from crashcart.finding import Confidence, Where
+from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.why._kinds import kind_of
-from crashcart.why._said import Force, Kind, Said, own_frame, said_by_error, said_by_line
+from crashcart.why._said import CAUSES, Force, Kind, Said, own_frame, said_by_error, said_by_line
 
 LINES_LOOKED_AT = 1_000
 """Printed lines at the end of the log that are classified; an end explains itself near the end."""
 _QUOTE_LENGTH = 240
-_NATIVE_SIGNALS = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP})
+_SENTENCE_LENGTH = 140
+_NATIVE_SIGNALS = frozenset(
+    {signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
+)
 _CONSEQUENCES = frozenset(
-    "CancelledError AbortedError BrokenPipeError ConnectionResetError ConnectionRefusedError EOFError ChildFailedError "
-    "CalledProcessError BrokenProcessPool TerminatedWorkerError ProcessRaisedException ProcessExitedException SystemExit "
-    "RayTaskError WorkerCrashedError UnavailableError".split()
+    {
+        "CancelledError",
+        "AbortedError",
+        "BrokenPipeError",
+        "ConnectionResetError",
+        "ConnectionRefusedError",
+        "EOFError",
+        "ChildFailedError",
+        "CalledProcessError",
+        "BrokenProcessPool",
+        "TerminatedWorkerError",
+        "ProcessRaisedException",
+        "ProcessExitedException",
+        "SystemExit",
+        "RayTaskError",
+        "WorkerCrashedError",
+        "UnavailableError",
+    }
 )
 """Exceptions that mostly tell of another one, elsewhere."""
-_CARRIERS = frozenset("InternalError UnknownError UnimplementedError SystemError AbortedError RuntimeError".split())
+_CARRIERS = frozenset(
+    {
+        "InternalError",
+        "UnknownError",
+        "UnimplementedError",
+        "SystemError",
+        "AbortedError",
+        "RuntimeError",
+    }
+)
 """Exceptions that carry a native failure up; where they state no kind, the native line beside them does."""
 _HANDLED_IN_PASSING = frozenset({Kind.MISSING, Kind.API, Kind.RAN_OUT, Kind.PACKAGES})
 """Kinds that programs meet on purpose (try this file, else that); an error raised while handling them is its own."""
@@ -74,7 +101,9 @@ class Statement:
         where = self.where()
         call = own_frame(self.main.frames) if self.main else None
         if where and call and (call.file, call.line) != (where.file, where.line):
-            facts.append(f"the call that ran it: {call.file}, line {call.line}" + (f": {call.source}" if call.source else ""))
+            facts.append(
+                f"the call that ran it: {call.file}, line {call.line}" + (f": {call.source}" if call.source else "")
+            )
         if self.force is Force.HEALTHY:
             facts.append("this line also stands in the logs of programs that end well")
         return tuple(facts)
@@ -85,6 +114,20 @@ def stated(
 ) -> Iterator[Statement]:
     """The statements of one kind, at most one."""
     yield from (each for each in _memo(errors, log, ending) if each.kind is kind)
+
+
+def conclude(
+    statement: Statement, headline: str, remedy: tuple[str, ...], *facts: str, cause: Cause | None = None
+) -> Finding:
+    """A finding that rests on the statement and on further facts."""
+    return Finding(
+        cause=cause or CAUSES[statement.kind],
+        headline=headline,
+        because=(*statement.facts(), *facts),
+        remedy=remedy,
+        confidence=statement.confidence,
+        where=statement.where(),
+    )
 
 
 def main_error(errors: tuple[ErrorRecord, ...], ending: Ending | None = None) -> ErrorRecord | None:
@@ -98,6 +141,11 @@ def main_error(errors: tuple[ErrorRecord, ...], ending: Ending | None = None) ->
         telling = [each for each in printed if each.name not in _CONSEQUENCES]
     chosen = telling or candidates
     return chosen[-1] if chosen else None
+
+
+def states_a_kind(error: ErrorRecord) -> bool:
+    """Whether the error or its chain states a kind of failure that a rule of its own judges."""
+    return _from_error(error, None) is not None
 
 
 def root_of(error: ErrorRecord) -> ErrorRecord:
@@ -125,17 +173,34 @@ def quote_line(line: LogLine | None) -> str:
     return f"line {line.number}: {_shorten(line.text.strip())}" if line else ""
 
 
+def first_sentence(words: str) -> str:
+    """The beginning of what was said, up to the end of its first sentence or line."""
+    line = next((each for each in words.splitlines() if each.strip()), "").strip()
+    end = line.find(". ")
+    line = line[:end] if end > 0 else line
+    return line if len(line) <= _SENTENCE_LENGTH else line[: _SENTENCE_LENGTH - 1] + "…"
+
+
 def judge_confidence(error: ErrorRecord | None, force: Force, ending: Ending | None) -> Confidence:
     """How surely the thing said ended the program. What a healthy program also says, or survived, is only possible."""
     if force is Force.HEALTHY or (ending and ending.kind == "exit" and ending.exit_code == 0):
         return Confidence.POSSIBLE
-    ended_by_signal = ending is not None and ending.kind == "signal"
+    number = signal_of(ending)
+    ended_by_signal = number is not None
     if error is not None and is_uncaught(error):
         return Confidence.LIKELY if force is Force.VAGUE or ended_by_signal else Confidence.CERTAIN
     if ended_by_signal:
-        native = ending is not None and ending.signal in _NATIVE_SIGNALS
-        return Confidence.LIKELY if native and error is None else Confidence.POSSIBLE
+        return Confidence.LIKELY if number in _NATIVE_SIGNALS and error is None else Confidence.POSSIBLE
     return Confidence.LIKELY
+
+
+def signal_of(ending: Ending | None) -> int | None:
+    """The signal that ended the program; a shell in between makes 128 + n of it."""
+    if ending is None:
+        return None
+    if ending.signal is not None:
+        return ending.signal
+    return ending.exit_code - 128 if ending.exit_code is not None and 128 < ending.exit_code < 160 else None
 
 
 def _shorten(text: str) -> str:
@@ -158,7 +223,8 @@ def _memo(errors: tuple[ErrorRecord, ...], log: Log | None, ending: Ending | Non
 def _statements(errors: tuple[ErrorRecord, ...], log: Log | None, ending: Ending | None) -> tuple[Statement, ...]:
     main = main_error(errors, ending)
     raised = _from_error(main, ending) if main else None
-    lines = tuple(_from_lines(log, ending)) if log else ()
+    quoted = {each.line_number for each in errors if each.thread is not None}
+    lines = tuple(each for each in _from_lines(log, ending) if _number(each) not in quoted) if log else ()
     if main is None:
         chosen = _best_line(lines)
     elif raised is None and main.name not in _CARRIERS:
@@ -207,7 +273,11 @@ def _from_lines(log: Log, ending: Ending | None) -> Iterator[Statement]:
 
 def _best_line(lines: tuple[Statement, ...]) -> Statement | None:
     """The most telling line; among equals the last."""
-    return max(lines, key=lambda each: (each.force, each.said.line.number if each.said.line else 0), default=None)
+    return max(lines, key=lambda each: (each.force, _number(each)), default=None)
+
+
+def _number(statement: Statement) -> int:
+    return statement.said.line.number if statement.said.line else 0
 
 
 def _more_telling(raised: Statement | None, lines: tuple[Statement, ...]) -> Statement | None:

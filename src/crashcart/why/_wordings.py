@@ -42,7 +42,9 @@ LIMITS: tuple[Wording, ...] = (
         r"mkl_threading_layer=intel is incompatible with libgomp",
     ),
     wording(
-        Kind.OPENMP, Force.HEALTHY, r"found intel openmp \('libiomp'\) and llvm openmp|both intel openmp and llvm openmp"
+        Kind.OPENMP,
+        Force.HEALTHY,
+        r"found intel openmp \('libiomp'\) and llvm openmp|both intel openmp and llvm openmp",
     ),
     wording(
         Kind.PACKAGES,
@@ -58,7 +60,8 @@ LIMITS: tuple[Wording, ...] = (
         r"received 0 items of ancdata",
         r"can't start new thread|cannot start new thread|unable to (?:create|start) (?:a )?(?:new )?(?:native )?thread",
         r"pthread_create.{0,60}(?:failed|resource temporarily)|thread creation (?:via pthread_create\(\) )?failed",
-        r"failed to create (?:a )?(?:new )?thread|could not create thread|unable to allocate necessary resources for omp",
+        r"failed to create (?:a )?(?:new )?thread|could not create thread"
+        r"|unable to allocate necessary resources for omp",
         r"omp: error #34\b|omp: system error #11\b",
         r"blockingioerror: \[errno 11\]|\[errno 11\] resource temporarily|fork: retry|resource temporarily unavailable",
         r"\[errno 27\]|file too large",
@@ -69,8 +72,10 @@ LIMITS: tuple[Wording, ...] = (
         Force.DECISIVE,
         r"(?:insufficient|out of|exhausted|not enough) shared memory|shared memory (?:limit|is full|exhausted)|\(shm\)",
         r"bus error.*(?:worker|shared|shm)|(?:worker|shared|shm).*bus error",
-        r"(?:unable to|failed to|could not|cannot|can't) [\w ]{1,40}(?:</torch_|/dev/shm|shared memory (?:object|segment|region|file|block))",
-        r"(?:/dev/shm|/torch_|/psm_|/nccl-|shm_open|shm file|shmem|shmget).*(?:no space left|errno 28|cannot allocate|errno 12|failed)",
+        r"(?:unable to|failed to|could not|cannot|can't) [\w ]{1,40}(?:</torch_|/dev/shm|shared memory (?:object"
+        r"|segment|region|file|block))",
+        r"(?:/dev/shm|/torch_|/psm_|/nccl-|shm_open|shm file|shmem|shmget).*(?:no space left|errno 28"
+        r"|cannot allocate|errno 12|failed)",
         r"(?:no space left|errno 28).*(?:/dev/shm|/torch_|/psm_|shm)",
         r"omp: error #178\b|can't open shm",
         r"unable to allocate shared memory|increase .{0,20}shared memory|--shm-size",
@@ -80,7 +85,8 @@ LIMITS: tuple[Wording, ...] = (
         Force.DECISIVE,
         r"no space left on (?:the )?device|\[errno 28\]|errno = 28\b|os error 28\b|enospc",
         r"disk quota exceeded|\[errno 122\]|errno = 122\b|edquot",
-        r"not enough (?:free )?(?:disk )?space (?:on|left|for|available)|there is not enough space on the disk|winerror 112\b",
+        r"not enough (?:free )?(?:disk )?space (?:on|left|for|available)|there is not enough space on the disk"
+        r"|winerror 112\b",
         r"(?:disk|volume|file ?system|partition|drive) (?:is|was) full|disk is full|not enough (?:free )?disk space",
         r"resource[ _]?exhausted(?:error)?: (?:[a-z]:\\|/|\./|gs://|s3://|\S+(?:/|\\)\S+[;:])",
         r"error writing.{0,200}resource exhausted",
@@ -92,11 +98,14 @@ LIMITS: tuple[Wording, ...] = (
         Kind.FORK,
         Force.DECISIVE,
         r"cannot re-initialize cuda in forked subprocess",
-        r"(?:failed setting context|could not retrieve cuda device count|failed to (?:get|query|set)[^:]{0,60}|error \w+[^:]{0,60}): cuda_error_not_initialized",
-        r"(?<!cuinit: )cuda_error_not_initialized|cuda error: initialization error|cuda error \(3\)|cuda runtime error \(3\)",
+        r"(?:failed setting context|could not retrieve cuda device count|failed to (?:get|query|set)[^:]{0,60}"
+        r"|error \w+[^:]{0,60}): cuda_error_not_initialized",
+        r"(?<!cuinit: )cuda_error_not_initialized|cuda error: initialization error|cuda error \(3\)"
+        r"|cuda runtime error \(3\)",
         r"may have been in progress in another thread when fork\(\) was called",
         r"the process has forked and you cannot use this corefoundation",
-        r"forked? (?:process|subprocess|child).{0,60}(?:cuda|tensorflow|grpc)|after (?:a )?fork.{0,40}(?:not supported|unsafe)",
+        r"forked? (?:process|subprocess|child).{0,60}(?:cuda|tensorflow|grpc)"
+        r"|after (?:a )?fork.{0,40}(?:not supported|unsafe)",
     ),
     wording(
         Kind.FORK,
@@ -107,7 +116,8 @@ LIMITS: tuple[Wording, ...] = (
     wording(
         Kind.CONSTANT,
         Force.DECISIVE,
-        r"(?:larger|more|bigger|greater) than (?:the )?2 ?gi?b|(?:exceeds?|exceeded|over|above) (?:the )?(?:\w+ ){0,4}(?:of )?2 ?gi?b",
+        r"(?:larger|more|bigger|greater) than (?:the )?2 ?gi?b|(?:exceeds?|exceeded|over"
+        r"|above) (?:the )?(?:\w+ ){0,4}(?:of )?2 ?gi?b",
         r"2 ?gi?b (?:hard )?limit|>\s?2 ?gi?b",
         r"protocol message was rejected because it was too big|message.{0,60} exceeds maximum protobuf size",
         r"failed to serialize (?:proto|message)|encodeerror: failed to serialize|error serializing message",
@@ -120,7 +130,8 @@ TAKEN_AT_START: tuple[Wording, ...] = (
     wording(
         Kind.DEVICE_TAKEN,
         Force.DECISIVE,
-        r"(?:cudeviceprimaryctxretain|implicit initialization|setting (?:gpu|device)|create context|cuctxcreate).{0,160}out of memory",
+        r"(?:cudeviceprimaryctxretain|implicit initialization|setting (?:gpu|device)|create context"
+        r"|cuctxcreate).{0,160}out of memory",
         r"(?:cudeviceprimaryctxretain|cuctxcreate|failed to create context).{0,160}out_of_memory",
         r"gpu is (?:already )?(?:in use|busy)|all cuda-capable devices are busy|cuda_error_devices?_unavailable",
     ),
@@ -133,21 +144,30 @@ LIBRARIES: tuple[Wording, ...] = (
         Force.DECISIVE,
         r"loaded (?:runtime )?cudnn library:? .{0,80}but source was compiled with",
         r"loaded cudnn version \d+ but source was compiled|found cudnn version .{0,40}but .{0,40}(?:built|compiled)",
-        r"cuda driver version is insufficient|driver on your system is too old|driver (?:version )?(?:is )?(?:too old|insufficient)",
+        r"cuda driver version is insufficient|driver on your system is too old"
+        r"|driver (?:version )?(?:is )?(?:too old|insufficient)",
         r"unsupported display driver / cuda driver|forward compatibility was attempted|driver/library version mismatch",
         r"ptx was compiled with an unsupported toolchain|unsupported ptx|cuda_error_(?:invalid|unsupported)_ptx",
-        r"no kernel image is available|cuda_error_no_binary_for_gpu|cuda_error_invalid_image|device kernel image is invalid",
+        r"no kernel image is available|cuda_error_no_binary_for_gpu|cuda_error_invalid_image"
+        r"|device kernel image is invalid",
         r"invalid device function|cuda_error_system_driver_mismatch|cuda_error_compat_not_supported",
-        r"\bsm_\d+ is not compatible with|(?:gpu|device).{0,60}compute capability.{0,80}(?:not supported|unsupported|no longer supported)",
-        r"cudnn_status_(?:arch|version|sublibrary_version)_mismatch|cudnn_status_sublibrary_loading_failed|cudnn.{0,40}version (?:mismatch|incompatib)",
+        r"\bsm_\d+ is not compatible with|(?:gpu|device).{0,60}compute capability.{0,80}(?:not supported"
+        r"|unsupported|no longer supported)",
+        r"cudnn_status_(?:arch|version|sublibrary_version)_mismatch|cudnn_status_sublibrary_loading_failed"
+        r"|cudnn.{0,40}version (?:mismatch|incompatib)",
         r"kernel version \S+ does not match dso version",
-        r"zlibwapi|libcudnn_\w+\.so\S*.{0,80}(?:cannot open|error|not found|library path)|could not load (?:library|symbol) (?:lib)?cudnn",
+        r"zlibwapi|libcudnn_\w+\.so\S*.{0,80}(?:cannot open|error|not found|library path)|could not load (?:library"
+        r"|symbol) (?:lib)?cudnn",
         r"libdevice(?:\.10\.bc)? (?:is required|not found)|can't find libdevice|could not find libdevice",
-        r"no ptx compilation provider|couldn't (?:invoke|get) ptxas|ptxas (?:exited|returned|fatal|does not support|version)|ptxas.{0,60}(?:not found|too old)",
-        r"compiled with different cuda versions|detected cuda version .{0,40}mismatches|cuda version.{0,40}(?:mismatch|does not match)",
+        r"no ptx compilation provider|couldn't (?:invoke|get) ptxas|ptxas (?:exited|returned|fatal|does not support"
+        r"|version)|ptxas.{0,60}(?:not found|too old)",
+        r"compiled with different cuda versions|detected cuda version .{0,40}mismatches"
+        r"|cuda version.{0,40}(?:mismatch|does not match)",
         r"cuda backend failed to initialize|unable to initialize backend 'cuda'",
-        r"importerror: .{0,200}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvinfer|nvjitlink|cupti)\w*\.so",
-        r"importerror: could not find '(?:cud|cublas|nvcuda)\w*\.dll'|could not find '?(?:cudart|cudnn|cublas|nvcuda)\w*\.dll",
+        r"importerror: .{0,200}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvinfer|nvjitlink"
+        r"|cupti)\w*\.so",
+        r"importerror: could not find '(?:cud|cublas|nvcuda)\w*\.dll'|could not find '?(?:cudart|cudnn|cublas"
+        r"|nvcuda)\w*\.dll",
         r"oserror: .{0,80}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w*\.so\S*: cannot open",
         r"error loading .{0,200}(?:cudnn|cublas|cudart|cufft|caffe2_nvrtc|torch_cuda|c10_cuda)\w*\.dll",
         r"(?:error|fatal).{0,20}could not load (?:dynamic )?library '?(?:lib)?(?:cud|cublas|nvcuda)",
@@ -167,7 +187,8 @@ LIBRARIES: tuple[Wording, ...] = (
         Force.HEALTHY,
         r"could not load dynamic library '?(?:lib)?(?:cud|cublas|cufft|curand|cusolver|cusparse|nvinfer|nccl)",
         r"cannot dlopen some gpu libraries|skipping registering gpu devices",
-        r"not built with cuda kernel binaries compatible with|ignoring visible gpu device|minimum required cuda capability",
+        r"not built with cuda kernel binaries compatible with|ignoring visible gpu device"
+        r"|minimum required cuda capability",
     ),
     wording(
         Kind.DEVICE_TAKEN,
@@ -175,7 +196,8 @@ LIBRARIES: tuple[Wording, ...] = (
         r"(?:could not|failed to|cannot) create (?:cudnn|cublas|cusolver\w*|cusparse|cufft) handle",
         r"cu(?:blas|dnn|solver|sparse)_status_(?:not_initialized|alloc_failed|internal_error)",
         r"gpusolverdncreate|cusolver internal error|gpublascreate",
-        r"blas g?emm launch failed|blas xgemm\w* launch failed|failed to run cublas routine|attempting to perform blas operation",
+        r"blas g?emm launch failed|blas xgemm\w* launch failed|failed to run cublas routine"
+        r"|attempting to perform blas operation",
         r"no algorithm worked|blas gemv launch failed",
     ),
     wording(
@@ -183,14 +205,18 @@ LIBRARIES: tuple[Wording, ...] = (
         Force.DECISIVE,
         r"descriptors (?:cannot|should not|can ?not)(?: not)? be created directly",
         r"(?:incompatible|mismatched) protobuf gencode|gencode/runtime",
-        r"file already exists in database|couldn't build proto file into descriptor pool|google::protobuf::fatalexception",
-        r"duplicate (?:file name|symbol) '?\S*\.proto|this program (?:requires|was compiled against) version \S+ of the protocol buffer",
+        r"file already exists in database|couldn't build proto file into descriptor pool"
+        r"|google::protobuf::fatalexception",
+        r"duplicate (?:file name|symbol) '?\S*\.proto|this program (?:requires"
+        r"|was compiled against) version \S+ of the protocol buffer",
         r"size changed, may indicate binary incompatibility",
         r"compiled using numpy 1\.x cannot be run in|_array_api not found|numpy\.(?:_?core)\.\S+ failed to import",
         r"compiled against (?:numpy )?(?:c-)?a[pb]i version",
-        r"undefined symbol|symbol not found|symbol lookup error|unresolved external|the specified procedure could not be found",
+        r"undefined symbol|symbol not found|symbol lookup error|unresolved external"
+        r"|the specified procedure could not be found",
         r"(?:glibcxx|cxxabi|glibc|gomp|openssl)_[\d.]+\S? not found|version .?(?:glibcxx|cxxabi|glibc|gomp)_",
-        r"dll load failed|a dynamic link library \(dll\) initialization routine failed|is not a valid win32 application",
+        r"dll load failed|a dynamic link library \(dll\) initialization routine failed"
+        r"|is not a valid win32 application",
         r"mach-o.{0,80}wrong architecture|incompatible architecture|image not found|library not loaded",
         r"wrong elf class|invalid elf header|elf load command|file too short",
         r"importerror: .{0,200}: cannot open shared object file",
@@ -198,7 +224,8 @@ LIBRARIES: tuple[Wording, ...] = (
         r"another metric with the same name already exists|keras cannot be imported",
         r"unable to convert function return value to a python type",
         r"initialization of \S+ raised unreported exception",
-        r"requires (?:tensorflow|numpy|keras|torch|jax|jaxlib|tf[-_]keras|protobuf)\b.{0,40}(?:version|>=|==|<|newer|\d+\.\d+)",
+        r"requires (?:tensorflow|numpy|keras|torch|jax|jaxlib|tf[-_]keras|protobuf)\b.{0,40}(?:version|>=|==|<"
+        r"|newer|\d+\.\d+)",
         r"(?:installed version of keras is keras 3|only compatible with keras 2|keras 2 is no longer supported)",
         r"_dictwrapper|is not an acceptable base type",
         r"versionconflict|contextualversionconflict|distributionnotfound",

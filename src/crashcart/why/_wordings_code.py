@@ -51,7 +51,8 @@ _GRAPH = (
     wording(
         Kind.GRAPH,
         Force.PLAIN,
-        r"is out of scope|from (?:outer|a different) graph|cannot be accessed (?:here|from)|cannot be interpreted as a tensor",
+        r"is out of scope|from (?:outer|a different) graph|cannot be accessed (?:here|from)"
+        r"|cannot be interpreted as a tensor",
         r"symbolic (?:inputs|tensors?|keras)|failedpreconditionerror|(?:cannot|must).{0,40}inside (?:a )?tf\.function",
         r"not (?:yet )?been initialized|must be defined before the loop|an op outside of the function building code",
         raised=True,
@@ -77,8 +78,10 @@ _DEVICE = (
     wording(
         Kind.DEVICE,
         Force.PLAIN,
-        r"(?:unknown|unrecognized|invalid) device\b|device .{0,80}(?:not found|is not available|does not exist|not registered)",
-        r"on (?:different|at least two) devices|is on cpu, but expected|no gpu(?:s| device)? (?:found|available|detected)",
+        r"(?:unknown|unrecognized|invalid) device\b|device .{0,80}(?:not found|is not available|does not exist"
+        r"|not registered)",
+        r"on (?:different|at least two) devices|is on cpu, but expected|no gpu(?:s| device)? (?:found|available"
+        r"|detected)",
         r"tpu.{0,60}(?:not found|failed to (?:connect|initialize))|no tpu devices|cannot copy tensor to device",
         raised=True,
     ),
@@ -93,17 +96,22 @@ _VALUE = (
         r"t >= 0 && t < n_classes|srcindex < srcselectdimsize|index >= -sizes|index out of bounds. failed",
         r"assertion .{0,120}(?:index|idx|target|label)\w*.{0,80} failed|assertion .{0,80}input_val",
         r"all elements of (?:input|target) should be between 0 and 1",
-        r"tensor had (?:nan|inf)|detected infinity or nan|nan in summary|nanlossduringtraining|diverged with loss = nan",
+        r"tensor had (?:nan|inf)|detected infinity or nan|nan in summary|nanlossduringtraining"
+        r"|diverged with loss = nan",
         r"saw a non-null label|previously unseen labels|all inputs should be in vocabulary",
     ),
     wording(
         Kind.VALUE,
         Force.PLAIN,
-        r"(?:index|indices|label|labels|target|token|class|values?|ids?|begin)\b.{0,80} out of (?:bounds|range)(?!.{0,4}dim)",
-        r"not in the (?:valid )?range|float nan to integer|non-finite|infs or nans|nan or inf|contains? nan|nan values|nan loss",
-        r"must be (?:non-negative|positive|>= ?0|less than|in the range|between)|segment ids|expected (?:size|begin)\[\d+\] in",
+        r"(?:index|indices|label|labels|target|token|class|values?|ids?|begin)\b.{0,80} out of (?:bounds"
+        r"|range)(?!.{0,4}dim)",
+        r"not in the (?:valid )?range|float nan to integer|non-finite|infs or nans|nan or inf|contains? nan"
+        r"|nan values|nan loss",
+        r"must be (?:non-negative|positive|>= ?0|less than|in the range|between)|segment ids|expected (?:size"
+        r"|begin)\[\d+\] in",
         r"condition x .{1,4} y did not hold|assertion failed: \[|predictions must be|labels? must be",
-        r"label.{0,20}num_classes|number of classes.{0,60}(?:expected|but|match)|invalid classes inferred|minval|maxval",
+        r"label.{0,20}num_classes|number of classes.{0,60}(?:expected|but|match)|invalid classes inferred|minval"
+        r"|maxval",
         r"invalid (?:label|class|category|index|token)\b|exceeds? (?:the )?(?:vocab|num_classes|number of classes)",
         r"negative (?:index|indices|label)|got an out of range",
         raised=True,
@@ -115,7 +123,8 @@ _TYPES = (
     wording(
         Kind.TYPES,
         Force.PLAIN,
-        r"was expected to be a \w+ tensor but is a|does not match type \w+ of argument|that does not match expected type",
+        r"was expected to be a \w+ tensor but is a|does not match type \w+ of argument"
+        r"|that does not match expected type",
         r"tensor conversion requested dtype|incompatible type conversion|to eagertensor of dtype",
         r"failed to convert a numpy array to a tensor|python sequence with mixed types|with an unsupported type",
         rf"cast {_DTYPE} to {_DTYPE} is not supported|has datatype \w+ not in list of allowed",
@@ -129,19 +138,23 @@ _TYPES = (
         Force.PLAIN,
         r"unsupported (?:object|numpy) type|invalid dtype|dtype mismatch|inconsistent dtype|same (?:d|data ?)type",
         r"(?:data ?|d)types? (?:do not|don't|does not|doesn't|must|should) (?:match|agree|be the same|be equal)",
-        r"not in (?:the )?list of allowed values|could not be converted to the expected type|cannot cast (?:array|from dtype)",
+        r"not in (?:the )?list of allowed values|could not be converted to the expected type|cannot cast (?:array"
+        r"|from dtype)",
         rf"expected (?:dtype |type )?{_DTYPE}.{{0,200}} (?:got|but|found|passed|received)|of type '\w+' instead",
         r"dtypes? .{0,80}(?:incompatible|mismatch|not compatible|not supported|not allowed)|unsupported dtype",
         raised=True,
     ),
-    wording(Kind.TYPES, Force.PLAIN, r"could not convert string to float|cannot convert string", types=_RAISED_FOR_VALUES),
+    wording(
+        Kind.TYPES, Force.PLAIN, r"could not convert string to float|cannot convert string", types=_RAISED_FOR_VALUES
+    ),
 )
 
 _SHAPES = (
     wording(
         Kind.SHAPES,
         Force.PLAIN,
-        r"incompatible shapes|is incompatible with the layer|shapes \S.{0,200}(?:are incompatible|not aligned|cannot be multiplied)",
+        r"incompatible shapes|is incompatible with the layer|shapes \S.{0,200}(?:are incompatible|not aligned"
+        r"|cannot be multiplied)",
         r"dimensions? (?:\d+ )?(?:in both shapes )?must be equal|matrix size-incompatible|in its core dimension",
         r"input to reshape is a tensor with|cannot reshape (?:array|a tensor|tensor)|could not be broadcast together",
         r"could not broadcast input|error when checking (?:model )?(?:input|target)|shapes of all inputs must match",
@@ -157,11 +170,14 @@ _SHAPES = (
         Kind.SHAPES,
         Force.PLAIN,
         r"(?:shape|size|rank|dimension|length) mismatch|incompatible (?:dimensions?|matrix|ranks?)|not broadcastable",
-        r"cannot (?:be )?broadcast|expected (?:axis|shape)|invalid input shape|to have shape|unexpected shape|wrong shape",
-        r"different (?:shapes?|ranks?|number of dimensions)|(?:same|matching) (?:shapes?|sizes?|rank|length|first dimension)",
+        r"cannot (?:be )?broadcast|expected (?:axis|shape)|invalid input shape|to have shape|unexpected shape"
+        r"|wrong shape",
+        r"different (?:shapes?|ranks?|number of dimensions)|(?:same|matching) (?:shapes?|sizes?|rank|length"
+        r"|first dimension)",
         r"(?:same|inconsistent) number of (?:rows|samples|elements|dimensions)|must have (?:at least )?rank",
         r"must be (?:at least )?rank|must be (?:a )?(?:\d-?d\b|\d-dimensional|vector|matrix|scalar)",
-        r"number of (?:input )?channels|expects \d+ (?:named )?input|can ?not squeeze|shape invariant|before the loop, but shape",
+        r"number of (?:input )?channels|expects \d+ (?:named )?input|can ?not squeeze|shape invariant"
+        r"|before the loop, but shape",
         r"can not cast tensorspec|values != expected|need value\.shape >= size|must be >= target|too many indices",
         r"is out of bounds for array of dimension|dimension out of range|target batch size|does not match length",
         r"does not match (?:the )?(?:shape|size|number)|expected \d+d|expected dimension|columns passed",
@@ -173,7 +189,8 @@ _FAMILIES = (
     wording(
         Kind.TYPES,
         Force.PLAIN,
-        rf"(?:expect|must|should|match|cannot|not support|invalid).{{0,160}}{_DTYPE}.{{0,80}}(?:got|but|vs|and|not|to)\b.{{0,60}}{_DTYPE}",
+        rf"(?:expect|must|should|match|cannot|not support|invalid).{{0,160}}{_DTYPE}.{{0,80}}(?:got|but|vs|and|not"
+        rf"|to)\b.{{0,60}}{_DTYPE}",
         rf"{_DTYPE}.{{0,80}}(?:but|vs|does not match|do not match|instead of|incompatible).{{0,80}}{_DTYPE}",
         types=_RAISED_FOR_VALUES,
     ),

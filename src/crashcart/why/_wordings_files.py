@@ -14,8 +14,10 @@ _SAVED = (
     wording(
         Kind.SAVED,
         Force.PLAIN,
-        r"could not (?:be )?deseriali[sz]e|cannot deseriali[sz]e|error when deserializing|could not locate (?:class|function) '",
-        r"unknown (?:layer|initializer|loss ?function|metric ?function|optimizer|object|activation|regularizer|constraint)\b ?:",
+        r"could not (?:be )?deseriali[sz]e|cannot deseriali[sz]e|error when deserializing|could not locate (?:class"
+        r"|function) '",
+        r"unknown (?:layer|initializer|loss ?function|metric ?function|optimizer|object|activation|regularizer"
+        r"|constraint)\b ?:",
         r"restoring from checkpoint failed|assign requires shapes of both tensors to match",
         r"not found in (?:the )?checkpoint|variables? not in the checkpoint|find some variables in the checkpoint",
         r"stored in (?:the )?checkpoint|attempting to restore variable|nothing except the root object matched",
@@ -32,9 +34,12 @@ _SAVED = (
         Kind.SAVED,
         Force.PLAIN,
         r"unable to revive|expected \d+ variables, but received|with a weight list of length|expects \d+ weight",
-        r"unable to (?:synchronously )?open object|object '?[\w/]+'? doesn't exist|converting graphdef to graph has failed",
-        r"graphdef version|signature_?def.{0,40}(?:not found|could not)|bad marshal data|saved with (?:a )?(?:newer|different)",
-        r"checkpoint.{0,60}(?:incompatible|mismatch|does not match)|newer version of (?:tensorflow|keras)|lambda layer.{0,80}unsafe",
+        r"unable to (?:synchronously )?open object|object '?[\w/]+'? doesn't exist"
+        r"|converting graphdef to graph has failed",
+        r"graphdef version|signature_?def.{0,40}(?:not found|could not)|bad marshal data|saved with (?:a )?(?:newer"
+        r"|different)",
+        r"checkpoint.{0,60}(?:incompatible|mismatch|does not match)|newer version of (?:tensorflow|keras)"
+        r"|lambda layer.{0,80}unsafe",
         raised=True,
     ),
 )
@@ -67,9 +72,12 @@ _MISSING = (
         Force.PLAIN,
         r"errno = 2\b|access is denied|file (?:\S+ )?(?:does not exist|not found|doesn't exist)",
         r"(?:does not exist|not found|no such file): ?['\"]?(?:/|[a-z]:\\|gs://|s3://|\.\.?/)",
-        r"(?:directory|folder|path|dataset|data file)s? .{0,200}(?:does not exist|doesn't exist|not found|is not a directory)",
-        r"(?:could not|couldn't|cannot|can't|unable to) (?:find|locate|open|read|access) (?:the )?(?:file|directory|folder|path|dataset|image)\b",
-        r"http(?:error:| response code| error) ?(?:403|404)|404 client error|is not a valid directory|can't open/read file",
+        r"(?:directory|folder|path|dataset|data file)s? .{0,200}(?:does not exist|doesn't exist|not found"
+        r"|is not a directory)",
+        r"(?:could not|couldn't|cannot|can't|unable to) (?:find|locate|open|read|access) (?:the )?(?:file|directory"
+        r"|folder|path|dataset|image)\b",
+        r"http(?:error:| response code| error) ?(?:403|404)|404 client error|is not a valid directory"
+        r"|can't open/read file",
         raised=True,
     ),
 )
@@ -83,7 +91,8 @@ _DAMAGED = (
         r"cannot identify image file|image file is truncated|broken data stream|unidentifiedimageerror",
         r"badzipfile|file is not a zip file|badgzipfile|not a gzipped file|compressed file ended before",
         r"error -?\d+ while decompressing|unpicklingerror|pickle data was truncated|invalid load key",
-        r"jsondecodeerror|unicodedecodeerror|error tokenizing data|could not parse example|can't parse serialized example",
+        r"jsondecodeerror|unicodedecodeerror|error tokenizing data|could not parse example"
+        r"|can't parse serialized example",
         r"file signature not found|truncated file: eof|libpng error|moov atom not found",
         r"is not a valid (?:u?int\d+|float\d*|double): |expect \d+ fields but have|could not correctly convert string",
         r"failed (?:reading zip archive|finding central directory)|pickled data when allow_pickle=false",
@@ -92,15 +101,19 @@ _DAMAGED = (
     wording(
         Kind.DAMAGED,
         Force.PLAIN,
-        r"corrupt|premature end of|unexpected end of (?:data|file|stream)|incorrect (?:header|data) check|bad crc|crc.{0,20}(?:failed|error|mismatch)",
-        r"(?:jpeg|png|gif|bmp|image|wav|audio|video).{0,40}(?:decod\w+ (?:error|failed)|could not be decoded)|failed to decode",
+        r"corrupt|premature end of|unexpected end of (?:data|file|stream)|incorrect (?:header|data) check|bad crc"
+        r"|crc.{0,20}(?:failed|error|mismatch)",
+        r"(?:jpeg|png|gif|bmp|image|wav|audio|video).{0,40}(?:decod\w+ (?:error|failed)|could not be decoded)"
+        r"|failed to decode",
         r"eoferror: ran out of input|codec can't decode|parsererror|emptydataerror|no columns to parse|not well-formed",
-        r"is required but could not be found|bad (?:object header|symbol table|heap)|wrong b-?tree|addr overflow|file read failed",
+        r"is required but could not be found|bad (?:object header|symbol table|heap)|wrong b-?tree|addr overflow"
+        r"|file read failed",
         r"contains pickled \(object\) data|failed to interpret file|checksum|magic number|not a proper (?:file|image)",
-        r"unsupported (?:image|audio) (?:file )?(?:format|type)|error reading (?:image|file)|invalid wav|expected .{0,20}riff",
+        r"unsupported (?:image|audio) (?:file )?(?:format|type)|error reading (?:image|file)|invalid wav"
+        r"|expected .{0,20}riff",
         raised=True,
     ),
     wording(Kind.DAMAGED, Force.HEALTHY, r"corrupt jpeg data|libpng warning|extraneous bytes before marker"),
 )
 
-TABLE: tuple[Wording, ...] = (*_SAVED, *_RAN_OUT, *_MISSING, *_DAMAGED)
+TABLE: tuple[Wording, ...] = (*_SAVED, *_RAN_OUT, _DAMAGED[0], *_MISSING, *_DAMAGED[1:])

@@ -8,7 +8,7 @@ from crashcart.evidence import ChildEnd, Ending, KernelLog, Machine, Program, Sa
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
-from crashcart.why import _advice
+from crashcart.why import _thrift
 from crashcart.why._kill import Kill, kills, limit_words, own_kill
 from crashcart.why._place import last_place
 from crashcart.why._words import who
@@ -56,8 +56,8 @@ def child_killed_for_memory(
         (_named(kill), _lived_on(program, ending), *filter(None, (limit_words(machine, kind),))),
         (
             "use fewer worker processes, or give each less to do at a time",
-            *_advice.for_line(where),
-            *_advice.for_limit(kill.anon_bytes, limit.bytes if limit else None, kind),
+            *_thrift.for_line(where),
+            *_thrift.for_limit(kill.anon_bytes, limit.bytes if limit else None, kind),
         ),
         Confidence.CERTAIN,
         where,

@@ -235,7 +235,9 @@ def test_it_answers_only_where_it_is_loaded(recorder: Recorder) -> None:
 def test_only_the_interposed_names_are_exported(recorder_library: Path) -> None:
     if shutil.which("nm") is None:
         pytest.skip("no nm here")
-    listed = subprocess.run(["nm", "-D", "--defined-only", recorder_library], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", recorder_library], capture_output=True, text=True, check=True
+    )
     names = {line.split()[-1] for line in listed.stdout.splitlines()}
     assert {"write", "writev", "fwrite", "fprintf", "__vfprintf_chk", "perror"} <= names
     assert not [name for name in names if name.startswith(("output_", "crash_", "real_", "find_"))]

@@ -73,6 +73,7 @@ def environment() -> Environment:
         packages=packages | {f"package-{index:02d}": f"1.{index}.0" for index in range(40)},
         variables={"TF_CPP_MIN_LOG_LEVEL": "1", "CUDA_VISIBLE_DEVICES": "", "API_TOKEN": "(redacted)"},
         modules=frozenset({"tensorflow", "keras", "numpy"}),
+        search_path=("", "/usr/lib/python3.11", PACKAGES),
     )
 
 
@@ -187,7 +188,15 @@ def oom_evidence() -> Evidence:
         disks=(Disk("/home", 252 * GIB, 78 * GIB, "ext4"),),
         children=(ChildEnd(4802, "python (loader)", 12.38, 61 * MIB),),
         ending=Ending(
-            "signal", 12.4, signal=9, signal_name="SIGKILL", oom_kills_group=1, oom_kills_host=1, same_boot=True
+            "signal",
+            12.4,
+            signal=9,
+            signal_name="SIGKILL",
+            oom_kills_group=1,
+            oom_kills_host=1,
+            limit_hits_group=1293,
+            same_boot=True,
+            peak_rss_bytes=2_868_903_936,
         ),
     )
 
@@ -379,7 +388,7 @@ def hostile() -> tuple[Report, Evidence]:
         {"recording": HOSTILE, "schema": 99, "figure": nan, HOSTILE: b"\xff\x00"},
     )  # fmt: skip
     evidence = Evidence(
-        program=Program((HOSTILE, long), HOSTILE, bad, nan, HOSTILE, bad),
+        program=Program((HOSTILE, long), HOSTILE, bad, nan, HOSTILE, hooked=bad),
         machine=Machine(
             HOSTILE, HOSTILE, HOSTILE, bad, HOSTILE, bad, nan, inf, HOSTILE,
             (MemoryLimit(HOSTILE, nan, HOSTILE), MemoryLimit("container", 10, HOSTILE)), {HOSTILE: nan, "as": bad},
@@ -412,7 +421,10 @@ def hostile() -> tuple[Report, Evidence]:
         gpus=(GpuDevice(bad, HOSTILE, nan, inf, HOSTILE, {bad: bad}),),
         disks=(Disk(HOSTILE, nan, bad, HOSTILE),),
         children=(ChildEnd(bad, HOSTILE, nan, nan),),
-        ending=Ending(HOSTILE, nan, bad, bad, HOSTILE, bad, HOSTILE, nan, bad, bad, HOSTILE, bad, (bad,)),
+        ending=Ending(
+            HOSTILE, nan, signal_name=HOSTILE, core_file=HOSTILE, oom_kills_group=nan, sent_by=HOSTILE,
+            peak_rss_bytes=nan, survivors=(bad,),
+        ),
         absent={HOSTILE: HOSTILE, "kernel_log": HOSTILE},
     )  # fmt: skip
     return report, evidence

@@ -3,7 +3,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashcart.report import safe
@@ -30,6 +30,7 @@ def test_visible(given_text: str, shown: str) -> None:
     assert safe.visible(given_text) == shown
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())))
 def test_nothing_unseen_is_left(text: str) -> None:
     shown = safe.visible(text)
@@ -66,6 +67,7 @@ def test_last_state_of_a_progress_bar() -> None:
     assert safe.last_state("no bar") == "no bar"
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())))
 def test_ascii_only(text: str) -> None:
     assert safe.ascii_only(text).isascii()

@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashcart.evidence import Ending, Evidence
@@ -77,6 +77,7 @@ def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
         assert line == line.rstrip()
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300), st.integers(32, 200))
 def test_any_headline_fits(headline: str, width: int) -> None:
     report = Report("x", (replace(examples.oom_finding(), headline=headline, because=(headline or "x",)),))

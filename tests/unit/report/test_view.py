@@ -78,6 +78,7 @@ def test_the_ending_tells_only_what_is_known() -> None:
     assert rows["end"] == "ended by SIGKILL after 12 s"
     assert rows["memory kills in its group"] == "1"
     assert rows["same boot since"] == "yes"
+    assert rows["peak resident size, by the kernel"] == "2.67 GiB"
     assert "core dumped" not in rows
     assert view.ending_rows(Evidence()) == []
 

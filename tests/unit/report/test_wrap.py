@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashcart.report.wrap import cells, cut, wrap
@@ -8,6 +8,7 @@ from crashcart.report.wrap import cells, cut, wrap
 LINES = st.text(st.sampled_from("ab/.,()= 中é0123456789GiB"), max_size=200)
 
 
+@settings(deadline=None)
 @given(LINES, st.integers(12, 60), st.sampled_from([0, 2, 4]))
 def test_no_line_is_wider_and_no_letter_is_lost(text: str, width: int, hang: int) -> None:
     lines = wrap(text, width, hang)

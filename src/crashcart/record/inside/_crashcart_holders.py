@@ -222,7 +222,7 @@ def _stage_name(dataset: Any) -> str:
 
 def _stage_argument(dataset: Any) -> int | None:
     for attribute in ("_buffer_size", "_batch_size", "_num_parallel_calls"):
-        argument = getattr(dataset, attribute, None)
+        argument: Any = getattr(dataset, attribute, None)
         if type(argument).__name__ == "EagerTensor":
             return int(argument.numpy())
         if isinstance(argument, int):

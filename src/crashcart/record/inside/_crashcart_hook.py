@@ -8,7 +8,7 @@ program must run as it would without us.
 
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found]  # the signal module itself imports enum and more
 import atexit
 import faulthandler
 import os
@@ -270,7 +270,7 @@ def _survey(hook: _Hook, frame: Any) -> None:
     if now - hook.holders_at_s < 200 * hook.holders_cost_s:  # at most half a percent of the program's time
         return
     try:
-        frames = []
+        frames: list[Any] = []
         while frame is not None and len(frames) < 200:
             frames.append(frame)
             frame = frame.f_back

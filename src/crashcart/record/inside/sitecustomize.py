@@ -13,7 +13,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 def _start() -> None:
     if sys.version_info >= (3, 8) and os.environ.get("CRASHCART_RECORDING"):
-        import _crashcart_hook
+        import _crashcart_hook  # type: ignore[import-not-found]
 
         _crashcart_hook.start(os.environ["CRASHCART_RECORDING"])
 

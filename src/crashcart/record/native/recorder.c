@@ -1,8 +1,8 @@
 /* The native recorder: a library preloaded into every process of a run. It leaves the program's output alone (no pipe,
  * no relay, the same file descriptors) and keeps a copy of its beginning and its end in a shared file.
  *
- * Covers: whatever reaches file descriptors 1 and 2 through write, writev and syscall(SYS_write) (the way of Abseil's
- * logging, and so of TensorFlow's) here, and the C library's stderr stream (std::cerr goes through it) in stdio.c.
+ * Covers: whatever reaches file descriptors 1 and 2 through write, writev and syscall(SYS_write) (Abseil's raw logging,
+ * and so TensorFlow's) here, and the C library's stderr stream (std::cerr and Abseil's LOG go through it) in stdio.c.
  * Does not cover: the C library's buffered stdout, wide characters, messages that the C library prints by itself
  * (abort messages are in the crash file), statically linked programs.
  *

@@ -31,6 +31,7 @@ static int (*real_fputs)(const char *, FILE *);
 static int (*real_fputs_unlocked)(const char *, FILE *);
 static int (*real_fputc)(int, FILE *);
 static int (*real_fputc_unlocked)(int, FILE *);
+static int (*real_overflow)(FILE *, int); /* glibc only */
 static int (*real_vfprintf)(FILE *, const char *, va_list);
 static int (*real_vfprintf_chk)(FILE *, int, const char *, va_list); /* glibc only */
 static int (*real_vdprintf)(int, const char *, va_list);
@@ -46,6 +47,7 @@ __attribute__((noinline, cold)) static void find_real_functions(void)
     find_real(&real_fputs_unlocked, "fputs_unlocked");
     find_real(&real_fputc, "fputc");
     find_real(&real_fputc_unlocked, "fputc_unlocked");
+    find_real(&real_overflow, "__overflow");
     find_real(&real_vfprintf, "vfprintf");
     find_real(&real_vfprintf_chk, "__vfprintf_chk");
     find_real(&real_vdprintf, "vdprintf");
@@ -113,6 +115,15 @@ EXPORT int fputc_unlocked(int character, FILE *stream)
 EXPORT int putc(int character, FILE *stream) { return fputc(character, stream); }
 EXPORT int _IO_putc(int character, FILE *stream) { return fputc(character, stream); }
 EXPORT int putc_unlocked(int character, FILE *stream) { return fputc_unlocked(character, stream); }
+
+/* What glibc's headers make of putc_unlocked when there is no room in the buffer; stderr has none at all. */
+EXPORT int __overflow(FILE *stream, int character)
+{
+    int result = REAL(overflow)(stream, character);
+    if (character != EOF)
+        keep_character(result, stream);
+    return result;
+}
 
 /* Formatted. */
 

@@ -1,5 +1,6 @@
 /* A library of deaths, called from Python. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 static volatile int zero;
 
-void divide(void) { zero = 1 / zero; }
+void divide(void) { zero = 1234 / zero; }
 
 void illegal(void) { __builtin_trap(); }
 
@@ -56,4 +57,20 @@ void fault_in_many_threads(void)
         pthread_create(&threads[i], NULL, fault, &gate);
     for (int i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
+}
+
+static void *load(void *path)
+{
+    dlopen(path, RTLD_NOW);
+    return NULL;
+}
+
+/* The constructor of the library tells through the pipe that the loader's lock is held, and never returns. */
+void fault_while_loading(char *path, int told)
+{
+    pthread_t loader;
+    char word;
+    pthread_create(&loader, NULL, load, path);
+    if (read(told, &word, 1) == 1)
+        divide();
 }

@@ -1,8 +1,10 @@
 /* A library whose loading never ends: its thread holds the dynamic loader's lock for ever. */
+#include <stdlib.h>
 #include <unistd.h>
 
 __attribute__((constructor)) static void stay(void)
 {
-    for (;;)
-        pause();
+    if (write(atoi(getenv("STUCK_FD")), "x", 1) == 1)
+        for (;;)
+            pause();
 }

@@ -1,0 +1,47 @@
+# crashcart: `make demo` shows it, `make test` proves it. Each makes its own .venv and installs what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test lint format bench bench-deaths bench-overhead docs clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+
+$(READY): pyproject.toml setup.py $(wildcard src/crashcart/record/native/*.[ch])
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[test,lint,bench]'
+	@touch $@
+
+demo: $(READY) ## kill three real TensorFlow programs and show the verdicts
+	$(BIN)/python bench/demo.py
+
+test: $(READY) ## run all tests
+	$(BIN)/python -m pytest
+
+lint: $(READY) ## ruff and mypy --strict
+	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/mypy
+
+format: $(READY) ## let ruff format the code
+	$(BIN)/ruff check --fix src tests bench
+	$(BIN)/ruff format src tests bench
+
+bench: bench-deaths bench-overhead ## run every benchmark and write docs/benchmarks.md
+
+bench-deaths: $(READY) ## the death bench: cause and line of each death, beside what others tell
+	$(BIN)/python -m bench.deaths
+
+bench-overhead: $(READY) ## what recording costs, interleaved with plain runs
+	$(BIN)/python -m bench.overhead
+
+docs: $(READY) ## generate docs/rules and docs/commands.md
+	$(BIN)/python -m docs.generate
+
+clean: ## remove the virtual environment and what was built
+	rm -rf $(VENV) build src/*.egg-info src/crashcart/record/native/*.so

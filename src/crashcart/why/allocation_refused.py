@@ -1,0 +1,105 @@
+"""W103 allocation-refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashcart.evidence import Ending, ErrorRecord, Log, Machine
+from crashcart.finding import Cause, Finding
+from crashcart.rule import Rank, rule
+from crashcart.units import size
+from crashcart.why._figures import allocated_shape, requested_bytes, type_named
+from crashcart.why._said import Kind
+from crashcart.why._text import Statement, conclude, stated
+
+
+@rule("W103", "allocation-refused", Rank.KIND)
+def allocation_refused(
+    errors: tuple[ErrorRecord, ...],
+    log: Log | None = None,
+    ending: Ending | None = None,
+    machine: Machine | None = None,
+) -> Iterator[Finding]:
+    """The program asked for more host memory than it could get, and was told so.
+
+    ## What it means
+
+    An allocation in RAM was refused: Python raised MemoryError, NumPy "Unable to allocate", TensorFlow an OOM on
+    `device:CPU`, C++ `std::bad_alloc`. The graphics card has no part in it, even where the exception has the same name.
+
+    ## How we know
+
+    The message states it, and names the allocator `cpu` or `mklcpu` where TensorFlow speaks. If an address-space or
+    data limit (ulimit -v, -d) is set for the process, that limit refused, not the machine.
+
+    ## What to do
+
+    Make the array or the batch on the named line smaller, use a smaller type, or read the data in pieces. If the sizes
+    are modest, the memory was already full: look for what grew before.
+    """
+    for statement in stated(Kind.HOST_MEMORY, errors, log, ending):
+        limit = _process_limit(machine)
+        facts = [*_request_facts(statement.words), *_machine_facts(machine)]
+        if limit:
+            facts.append(f"the limit of this process on {limit[0]} is {size(limit[1])}")
+        yield conclude(
+            statement,
+            _headline(statement, limit),
+            _remedy(statement.words, limit),
+            *facts,
+            cause=Cause.PROCESS_LIMIT if limit else None,
+        )
+
+
+def _process_limit(machine: Machine | None) -> tuple[str, int] | None:
+    rlimits = (machine.rlimits or {}) if machine else {}
+    for name, words in (("as", "address space (ulimit -v)"), ("data", "data (ulimit -d)")):
+        value = rlimits.get(name)
+        if value is not None:
+            return words, value
+    return None
+
+
+def _headline(statement: Statement, limit: tuple[str, int] | None) -> str:
+    asked = requested_bytes(statement.words)
+    what = f"an allocation of {size(asked)}" if asked else "an allocation"
+    shape, name = allocated_shape(statement.words), type_named(statement.words)
+    thing = f" (shape {list(shape)}{', ' + name if name else ''})" if shape else ""
+    if limit:
+        return f"{what} in host memory was refused{thing}: the process may use {size(limit[1])} of {limit[0]}"
+    return f"{what} in host memory (RAM) was refused{thing}"
+
+
+def _request_facts(words: str) -> Iterator[str]:
+    asked, shape = requested_bytes(words), allocated_shape(words)
+    if asked and shape and len(shape) > 1:
+        yield f"{size(asked)} for shape {list(shape)}: {size(asked // max(shape[0], 1))} for each of the {shape[0]} rows"
+
+
+def _machine_facts(machine: Machine | None) -> Iterator[str]:
+    limit = machine.memory_limit() if machine else None
+    if limit:
+        yield f"the tightest memory limit is {size(limit.bytes)} ({limit.kind}, {limit.source})"
+    elif machine and machine.ram_bytes:
+        yield f"the machine has {size(machine.ram_bytes)} of RAM"
+
+
+def _remedy(words: str, limit: tuple[str, int] | None) -> tuple[str, ...]:
+    shape, name = allocated_shape(words), type_named(words)
+    steps = []
+    if limit:
+        steps.append(f"raise or remove the limit on {limit[0]} in the shell or job that starts the program")
+    if shape and len(shape) > 1 and shape[0] > 1:
+        steps.append(
+            f"make the first dimension smaller: {shape[0]} → {shape[0] // 2} (batch size) halves this allocation"
+        )
+    if name in ("double", "float64"):
+        steps.append("use float32 instead of float64: half the RAM")
+    steps.append(
+        "read the data in chunks or batches (a generator, tf.data, np.load(..., mmap_mode='r')) instead of at once"
+    )
+    steps.append(
+        "if the size is modest, RAM was full already: look for what grows in the loop (a leak: lists of tensors, models"
+        " rebuilt in each step), with `crashcart leaks -- python your_script.py`"
+    )
+    return tuple(steps)

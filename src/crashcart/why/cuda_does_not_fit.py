@@ -1,0 +1,119 @@
+"""W209 cuda-does-not-fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashcart.evidence import Ending, ErrorRecord, GpuDevice, Log
+from crashcart.finding import Finding
+from crashcart.rule import Rank, rule
+from crashcart.why._advice import Advice, advice, advise
+from crashcart.why._said import Force, Kind
+from crashcart.why._text import conclude, stated
+
+_BUNDLE = "let pip bring the CUDA libraries that fit: `pip install 'tensorflow[and-cuda]'` in a fresh environment"
+_ADVICE: tuple[Advice, ...] = (
+    advice(
+        r"loaded (?:runtime )?cudnn library:? (?P<have>[\d.]+).{0,40}compiled with:? ?(?P<want>[\d.]*\d)",
+        "cuDNN {have} was loaded, but this build wants {want} or a newer one of the same major version",
+        "upgrade cuDNN to match: {want} or a newer minor version of the same major (on Jetson: the JetPack that the"
+        " wheel was made for)",
+        "if a newer one is installed, an older copy is found first: look at LD_LIBRARY_PATH, conda's cudnn and"
+        " PyTorch's nvidia-cudnn-cu* package",
+        _BUNDLE,
+    ),
+    advice(
+        r"zlibwapi",
+        "cuDNN's helper zlibwapi.dll is missing or of the wrong kind",
+        "put the 64-bit zlibwapi.dll (cuDNN's installation guide links it) into CUDA's bin folder, and see that no"
+        " 32-bit zlib copy is found first on PATH",
+        "or use the cuDNN that this release was tested with (8.1 for TensorFlow 2.5 to 2.10), which does not need zlib",
+    ),
+    advice(
+        r"driver",
+        "the NVIDIA driver does not fit this CUDA",
+        "upgrade the NVIDIA driver; `nvidia-smi` shows its version and the newest CUDA that it serves",
+        "after a driver update: restart, so that the kernel module and the library are of one version",
+        "or use a build for an older CUDA",
+    ),
+    advice(
+        r"(?P<card>[\w .-]{0,60}?) ?with cuda capability (?P<have>sm_\d+) is not compatible",
+        "the card ({card}, {have}) is newer or older than what this build was made for",
+        "install a build for that generation: for Blackwell cards (sm_100, sm_120) one for CUDA 12.8 or newer",
+        "the build's own list of capabilities stands in the message; a card below the list needs an older build",
+    ),
+    advice(
+        r"ptx|no kernel image|no_binary_for_gpu|invalid_image|image is invalid|invalid device function"
+        r"|compute capability|sm_\d+|invalid_handle",
+        "this build has no code for the card's generation (compute capability)",
+        "install a newer build that knows this generation, or NVIDIA's own container for it"
+        " (nvcr.io/nvidia/tensorflow)",
+        "an old card needs an older release; `nvidia-smi --query-gpu=name,compute_cap --format=csv` shows its"
+        " compute capability",
+        "after changing versions, delete the driver's cache: rm -r ~/.nv/ComputeCache",
+    ),
+    advice(
+        r"libdevice|ptxas|ptx compilation",
+        "the CUDA compiler's files (libdevice, ptxas) are not found",
+        "install them: `pip install nvidia-cuda-nvcc-cu12`, or conda's cuda-nvcc",
+        "point XLA at the CUDA folder: XLA_FLAGS=--xla_gpu_cuda_data_dir=/path/to/cuda",
+        _BUNDLE,
+    ),
+    advice(
+        r"failed to get convolution algorithm|dnn library|cudnn_status",
+        "cuDNN did not start: an unfitting version, or no device memory left for it",
+        "compare the cuDNN version with the one this TensorFlow was tested with; the lines above the error name"
+        " both where they differ",
+        "let TensorFlow leave some memory: tf.config.experimental.set_memory_growth(gpu, True) (allow_growth in TF"
+        " 1), and"
+        " end other processes on the device (nvidia-smi)",
+        _BUNDLE,
+    ),
+    advice(
+        r"(?P<library>(?:lib)?(?:cud\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|nccl\w*|nvrtc\w*"
+        r"|nvinfer\w*|nvcuda\w*|nvjitlink\w*|torch_cuda\w*)\.(?:so[\w.]*|dll))",
+        "the CUDA library {library} is not found, or not in the version that this build wants",
+        _BUNDLE,
+        "or install the CUDA and cuDNN versions that this release was tested with, and put their folder on"
+        " LD_LIBRARY_PATH (on Windows: PATH)",
+        "without a GPU this library is not needed: use the CPU package (tensorflow-cpu)",
+    ),
+    advice(
+        r"",
+        "CUDA, cuDNN, driver or card do not fit this build",
+        "compare driver (`nvidia-smi`), CUDA and cuDNN with the table of tested versions of this release",
+        _BUNDLE,
+    ),
+)
+
+
+@rule("W209", "cuda-does-not-fit", Rank.KIND)
+def cuda_does_not_fit(
+    errors: tuple[ErrorRecord, ...],
+    log: Log | None = None,
+    ending: Ending | None = None,
+    gpus: tuple[GpuDevice, ...] | None = None,
+) -> Iterator[Finding]:
+    """CUDA, cuDNN, the driver or the card's generation do not fit this build of the framework, or are not found.
+
+    ## What it means
+
+    A GPU build is made for one CUDA, one major version of cuDNN and a list of card generations, and needs a driver that
+    is new enough. Where one of them does not fit, the first kernel or convolution fails, in words that mostly do not
+    say so.
+
+    ## How we know
+
+    A line names both versions, the loader names the library that it could not find, or the driver refuses the code.
+    "cuDNN failed to initialize" alone fits a full device as well. Loader notices on a machine without a GPU mean nothing.
+
+    ## What to do
+
+    Let pip bring the CUDA libraries that belong to the build, and keep the driver new.
+    """
+    for statement in stated(Kind.CUDA, errors, log, ending):
+        row = advise(_ADVICE, statement.said.folded)
+        facts = [f"device {gpu.index}: {gpu.name}, driver {gpu.driver}" for gpu in gpus or () if gpu.driver]
+        if gpus == () and statement.force is Force.HEALTHY:
+            continue
+        yield conclude(statement, row.headline, row.remedy, *facts)

@@ -1,0 +1,96 @@
+"""W402 data-not-found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crashcart.evidence import Ending, ErrorRecord, Log, Program
+from crashcart.finding import Finding
+from crashcart.rule import Rank, rule
+from crashcart.why._said import Kind
+from crashcart.why._text import conclude, first_sentence, stated
+
+_PATH = re.compile(
+    r"['\"`]([^'\"`\s][^'\"`]{0,400})['\"`]|(?:^|[\s=:(])((?:/|[A-Za-z]:\\|gs://|s3://|\.{1,2}/)[^\s;,'\")]+)"
+)
+_DENIED = re.compile(r"permission|errno 13|access is denied|403")
+_DIRECTORY = re.compile(r"isadirectory|errno 21|notadirectory|errno 20")
+_SCRIPT = re.compile(r"can't open file '?(?P<script>[^':]+)")
+_EMPTY_IMAGE = re.compile(r"src\.empty\(\)")
+
+
+@rule("W402", "data-not-found", Rank.KIND)
+def data_not_found(
+    errors: tuple[ErrorRecord, ...],
+    log: Log | None = None,
+    ending: Ending | None = None,
+    program: Program | None = None,
+) -> Iterator[Finding]:
+    """A file or directory is not there, or may not be read.
+
+    ## What it means
+
+    The program asked for a path that does not exist from where it runs, or that its user may not open. Relative paths
+    count from the working directory, not from the script; inside a container only mounted paths exist.
+
+    ## How we know
+
+    The exception states the path, or that a pattern matched nothing. OpenCV does not complain about a missing image;
+    the next call then finds it empty.
+
+    ## What to do
+
+    Check the path from the program's own working directory, and its permissions.
+    """
+    for statement in stated(Kind.MISSING, errors, log, ending):
+        text = statement.said.folded
+        path = _path(statement.words)
+        facts = (
+            [f"the working directory was {program.cwd}"]
+            if program and path and not path.startswith(("/", "gs:", "s3:"))
+            else []
+        )
+        yield conclude(statement, _headline(text, statement.words, path), _remedy(text, path), *facts)
+
+
+def _path(words: str) -> str | None:
+    for match in _PATH.finditer(words):
+        found = match[1] or match[2]
+        if "/" in found or "\\" in found or "." in found:
+            return found.rstrip(".:")
+    return None
+
+
+def _headline(text: str, words: str, path: str | None) -> str:
+    script = _SCRIPT.search(words)
+    if script:
+        return f"the script itself is not there: {script['script']}"
+    if _EMPTY_IMAGE.search(text):
+        return "an image could not be read: OpenCV went on with an empty one"
+    if path is None:
+        return f"a file or directory is not there: {first_sentence(words)}"
+    if _DENIED.search(text):
+        return f"{path} may not be read or written by this user"
+    if _DIRECTORY.search(text):
+        return f"{path} is a directory where a file is needed, or the other way round"
+    return f"{path} is not there"
+
+
+def _remedy(text: str, path: str | None) -> tuple[str, ...]:
+    name = path or "the path"
+    if _DENIED.search(text):
+        return (
+            f"`ls -l {name}` shows who may read it; change the owner or mode, or write elsewhere",
+            "in a container: run as the user who owns the mounted folder (`docker run --user $(id -u):$(id -g)`)",
+            "for a bucket: give the service account read access",
+        )
+    steps = [f"check it from where the program runs: `ls -l {name}` after `cd` to its working directory"]
+    if "empty()" in text:
+        steps = ["print the path before cv2.imread, and check that the result is not None"]
+    return (
+        *steps,
+        "make relative paths relative to the script: pathlib.Path(__file__).parent / 'data'",
+        "in a container or job: mount or copy the data there; on a cluster check the path on the worker node",
+        "a checkpoint is named by its prefix, a pattern needs its ending ('*.png')",
+    )

@@ -1,0 +1,62 @@
+"""W403 data-ran-out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crashcart.evidence import Ending, ErrorRecord, Log
+from crashcart.finding import Finding
+from crashcart.rule import Rank, rule
+from crashcart.why._said import Force, Kind
+from crashcart.why._text import conclude, stated
+
+_BATCHES = re.compile(r"in this case, (\d+) batches")
+_EMPTY = re.compile(r"non-empty|unexpected result|variable 'logs'|current size 0")
+
+
+@rule("W403", "data-ran-out", Rank.KIND)
+def data_ran_out(
+    errors: tuple[ErrorRecord, ...], log: Log | None = None, ending: Ending | None = None
+) -> Iterator[Finding]:
+    """The input ended before the requested number of steps.
+
+    ## What it means
+
+    A dataset or generator yields each element once unless it is repeated. The loop, or `steps_per_epoch` times
+    `epochs`, asked for more. A dataset that is smaller than one batch yields nothing at all.
+
+    ## How we know
+
+    The iterator raised OutOfRange or StopIteration into the program. Keras's warning that the input ran out of data
+    only stops the training early; the program goes on, so alone it is merely possible.
+
+    ## What to do
+
+    Repeat the dataset, or ask for as many steps as it has.
+    """
+    for statement in stated(Kind.RAN_OUT, errors, log, ending):
+        batches = _BATCHES.search(statement.words)
+        if _EMPTY.search(statement.said.folded):
+            headline = "the input gave no batch at all: it is empty, or smaller than one batch"
+        elif batches:
+            headline = f"the input ended before the {batches[1]} batches that were asked for"
+        else:
+            headline = "the input ended before the requested steps"
+        note = (
+            ("training was interrupted, not crashed: the program went on after it",)
+            if statement.force is Force.HEALTHY
+            else ()
+        )
+        yield conclude(
+            statement,
+            headline,
+            (
+                "repeat the input: dataset.repeat(), with steps_per_epoch set; or leave steps_per_epoch out, so"
+                " that an epoch is one pass",
+                "ask for what is there: steps = samples // batch_size; len(dataset) or dataset.cardinality() tells",
+                "iterate with `for x in dataset:`, which ends by itself, instead of next(iterator)",
+                "see that the files were found and that filters leave something: sum(1 for _ in dataset)",
+            ),
+            *note,
+        )

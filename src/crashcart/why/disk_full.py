@@ -1,0 +1,65 @@
+"""W110 disk-full."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crashcart.evidence import Disk, Ending, ErrorRecord, Log
+from crashcart.finding import Finding
+from crashcart.rule import Rank, rule
+from crashcart.units import size
+from crashcart.why._said import Kind
+from crashcart.why._text import conclude, stated
+
+_QUOTA = re.compile(r"quota|errno = 122|errno 122|edquot")
+_PATH = re.compile(r"((?:/|[A-Za-z]:\\)[^\s'\";,:]+)")
+
+
+@rule("W110", "disk-full", Rank.KIND)
+def disk_full(
+    errors: tuple[ErrorRecord, ...],
+    log: Log | None = None,
+    ending: Ending | None = None,
+    disks: tuple[Disk, ...] | None = None,
+) -> Iterator[Finding]:
+    """No space, or no quota, was left where the program wrote.
+
+    ## What it means
+
+    A write failed because the file system is full or the user's share of it is used up. TensorFlow reports it as
+    "Resource exhausted" with a file path behind it, which is about the disk and not about memory.
+
+    ## How we know
+
+    The message states error 28 (no space) or 122 (quota), or names a file as the exhausted resource. Where the disks
+    were looked at, the free space is given.
+
+    ## What to do
+
+    Make room on that file system or write elsewhere; keep fewer checkpoints.
+    """
+    for statement in stated(Kind.DISK, errors, log, ending):
+        quota = bool(_QUOTA.search(statement.said.folded))
+        path = _PATH.search(statement.words)
+        where = f" for {path[1]}" if path else ""
+        yield conclude(
+            statement,
+            f"the disk quota is used up{where}" if quota else f"no space is left on the disk{where}",
+            (
+                f"see what is full: `df -h {path[1].rpartition('/')[0] or '/'}` and `df -i`"
+                if path
+                else "see which disk is full: `df -h` and `df -i` (inodes), for a quota `quota -s`",
+                "delete old checkpoints and logs, or keep fewer: CheckpointManager(max_to_keep=3),"
+                " ModelCheckpoint(save_best_only=True)",
+                "write to another partition: another output directory, or TMPDIR for temporary files and tf.data"
+                " caches",
+            ),
+            *_free(disks),
+        )
+
+
+def _free(disks: tuple[Disk, ...] | None) -> Iterator[str]:
+    for disk in disks or ():
+        if not disk.path.startswith("/dev/shm"):
+            yield f"{disk.path} had {size(disk.free_bytes)} free of {size(disk.total_bytes)} at the end"

@@ -1,0 +1,84 @@
+"""W111 limit-of-process-reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crashcart.evidence import Ending, ErrorRecord, Log, Machine, Sample
+from crashcart.finding import Finding
+from crashcart.rule import Rank, rule
+from crashcart.why._said import Kind
+from crashcart.why._text import conclude, stated
+
+_FILES = re.compile(r"open files|errno 2[34]|ancdata|inotify|random_device")
+_FILE_SIZE = re.compile(r"errno 27|file too large")
+
+
+@rule("W111", "limit-of-process-reached", Rank.KIND)
+def limit_of_process_reached(
+    errors: tuple[ErrorRecord, ...],
+    log: Log | None = None,
+    ending: Ending | None = None,
+    machine: Machine | None = None,
+    samples: tuple[Sample, ...] | None = None,
+) -> Iterator[Finding]:
+    """A limit other than memory was reached: open files, threads and processes, or the size of a file.
+
+    ## What it means
+
+    The system bounds how many files, threads and processes one user or one container may have. Data loaders, thread
+    pools of several libraries and files that are never closed use them up, mostly long before memory is short.
+
+    ## How we know
+
+    The message states it (error 24 for files, error 11 or a failed pthread_create for threads). The limit in force is
+    given where it was read.
+
+    ## What to do
+
+    Close files and end threads that are no longer needed; then raise the limit.
+    """
+    for statement in stated(Kind.PROCESS_LIMIT, errors, log, ending):
+        text = statement.said.folded
+        if _FILE_SIZE.search(text):
+            yield conclude(
+                statement, "a file would grow larger than allowed", _FILE_SIZE_REMEDY, *_limits(machine, "fsize")
+            )
+        elif _FILES.search(text):
+            yield conclude(
+                statement, "too many files are open in this process", _FILES_REMEDY, *_limits(machine, "nofile")
+            )
+        else:
+            threads = [f"{samples[-1].threads} threads at the last look"] if samples and samples[-1].threads else []
+            yield conclude(
+                statement,
+                "no further thread or process may be started",
+                _THREADS_REMEDY,
+                *threads,
+                *_limits(machine, "nproc"),
+            )
+
+
+_FILES_REMEDY = (
+    "close what is opened in the loop: `with open(...)`, Image.open(...).load() and close, one writer instead of"
+    " one per step",
+    "raise the limit for this shell: `ulimit -n 65535`; in a container: `--ulimit nofile=65535:65535`",
+    "fewer workers; for PyTorch: torch.multiprocessing.set_sharing_strategy('file_system')",
+    "`lsof -p PID | awk '{print $9}' | sort | uniq -c | sort -n | tail` shows which files are open many times",
+)
+_THREADS_REMEDY = (
+    "start fewer: workers of data loaders, num_parallel_calls, and OMP_NUM_THREADS=1 in each worker process",
+    "end what is started in the loop: executors, sessions, pools and generators that are made anew in each step",
+    "raise the limit: `ulimit -u`, in a container `--pids-limit`, in Kubernetes the node's podPidsLimit",
+)
+_FILE_SIZE_REMEDY = (
+    "raise the limit on file sizes: `ulimit -f unlimited`",
+    "write several smaller files; some file systems (FAT32) end at 4 GB",
+)
+
+
+def _limits(machine: Machine | None, name: str) -> Iterator[str]:
+    value = (machine.rlimits or {}).get(name) if machine else None
+    if value is not None:
+        yield f"the limit in force is {value} (ulimit -{ {'nofile': 'n', 'nproc': 'u', 'fsize': 'f'}[name] })"

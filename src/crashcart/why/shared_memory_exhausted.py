@@ -1,0 +1,84 @@
+"""W109 shared-memory-exhausted."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+
+from crashcart.evidence import Disk, Ending, ErrorRecord, Log, LogLine, StackDump
+from crashcart.finding import Cause, Confidence, Finding
+from crashcart.rule import Rank, rule
+from crashcart.units import size
+from crashcart.why._said import Kind
+from crashcart.why._text import conclude, quote_line, signal_of, stated
+
+_HINT = re.compile(r"/dev/shm|\bshm\b|shared[ _]memory|torch_shm|DataLoader|/psm_")
+_STACK_HINT = re.compile(
+    r"shared_memory|multiprocessing[/\\](?:heap|sharedctypes|shared)|torch[/\\]multiprocessing|dataloader"
+)
+_REMEDY = (
+    "give the container more: `docker run --shm-size=8g` (64 MB is Docker's default) or `--ipc=host`; in Kubernetes"
+    " mount"
+    " an emptyDir with medium: Memory at /dev/shm",
+    "use fewer workers (num_workers=0 or 2) and less prefetching; each worker holds its batches in shared memory",
+    "look for segments that an earlier run left behind: `ls -lh /dev/shm`",
+)
+
+
+@rule("W109", "shared-memory-exhausted", Rank.KIND)
+def shared_memory_exhausted(
+    errors: tuple[ErrorRecord, ...],
+    log: Log | None = None,
+    ending: Ending | None = None,
+    stacks: tuple[StackDump, ...] | None = None,
+    disks: tuple[Disk, ...] | None = None,
+) -> Iterator[Finding]:
+    """Shared memory (/dev/shm) is full or too small.
+
+    ## What it means
+
+    Worker processes hand their batches over in /dev/shm, which is memory with a size limit of its own: 64 MB in a
+    Docker container unless asked otherwise. When it is full, a write fails or ends the process with SIGBUS.
+
+    ## How we know
+
+    The message names shared memory or a file in /dev/shm; or the program ended by SIGBUS and its output or its stack is
+    about shared memory. RAM may be plentiful all the while.
+
+    ## What to do
+
+    Give /dev/shm more room, or let fewer workers use it.
+    """
+    facts = tuple(_room(disks))
+    found = False
+    for statement in stated(Kind.SHARED_MEMORY, errors, log, ending):
+        found = True
+        yield conclude(statement, "shared memory (/dev/shm) is full or too small", _REMEDY, *facts)
+    hint = _hint(log, stacks) if not found and signal_of(ending) == signal.SIGBUS else None
+    if hint:
+        because = ("the program ended by SIGBUS: memory that was mapped could not be had", hint, *facts)
+        yield Finding(
+            Cause.SHARED_MEMORY,
+            "a write into shared memory (/dev/shm) failed: it is full or too small",
+            because,
+            _REMEDY,
+            Confidence.LIKELY,
+        )
+
+
+def _hint(log: Log | None, stacks: tuple[StackDump, ...] | None) -> str | None:
+    line: LogLine | None = (
+        next((each for each in reversed(log.lines) if _HINT.search(each.text)), None) if log else None
+    )
+    if line:
+        return quote_line(line)
+    frames = (frame for dump in (stacks or ())[-1:] for stack in dump.stacks for frame in stack.frames)
+    frame = next((each for each in frames if _STACK_HINT.search(each.file)), None)
+    return f"its last stack was in {frame.function} ({frame.file}, line {frame.line})" if frame else None
+
+
+def _room(disks: tuple[Disk, ...] | None) -> Iterator[str]:
+    for disk in disks or ():
+        if disk.path.startswith("/dev/shm"):
+            yield f"/dev/shm has {size(disk.free_bytes)} free of {size(disk.total_bytes)}"

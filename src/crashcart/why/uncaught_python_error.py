@@ -1,0 +1,107 @@
+"""W501 uncaught-python-error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crashcart.evidence import Ending, Environment, ErrorRecord, Frame, Log, place
+from crashcart.finding import Cause, Finding
+from crashcart.rule import Rank, rule
+from crashcart.why._names import shadowing_file
+from crashcart.why._said import Force, Said, own_frame, said_by_error
+from crashcart.why._text import first_sentence, judge_confidence, main_error, quote_error, states_a_kind
+
+_NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
+_USUAL_IMPORTS = {
+    "np": "import numpy as np",
+    "pd": "import pandas as pd",
+    "tf": "import tensorflow as tf",
+    "plt": "import matplotlib.pyplot as plt",
+    "keras": "from tensorflow import keras",
+    "torch": "import torch",
+    "os": "import os",
+}
+_PACKAGES = {
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+    "skimage": "scikit-image",
+}
+
+
+@rule("W501", "uncaught-python-error", Rank.LAST_RESORT)
+def uncaught_python_error(
+    errors: tuple[ErrorRecord, ...],
+    log: Log | None = None,
+    ending: Ending | None = None,
+    environment: Environment | None = None,
+) -> Iterator[Finding]:
+    """An exception went uncaught, and none of the more specific rules knows its kind.
+
+    ## What it means
+
+    Python ended the program because nobody handled the exception. The deepest line of the user's own code is where to
+    look first; the exception's own words are the best description there is.
+
+    ## How we know
+
+    The recorder saw the exception leave the main thread, or it is the last one in the output.
+
+    ## What to do
+
+    Read the exception at the named line; for missing names and packages the next thing to type is given.
+    """
+    main = main_error(errors, ending)
+    if main is None or main.name in _NOT_FAILURES or states_a_kind(main):
+        return
+    said = said_by_error(main)
+    frame = (said.message.own_frame() if said.message else None) or own_frame(main.frames)
+    words = first_sentence(said.words)
+    yield Finding(
+        cause=Cause.PYTHON_ERROR,
+        headline=f"{said.type}: {words}" if words else said.type,
+        because=tuple(_facts(main, frame)),
+        remedy=tuple(_remedy(said, frame, environment)),
+        confidence=judge_confidence(main, Force.PLAIN, ending),
+        where=place(frame),
+    )
+
+
+def _facts(main: ErrorRecord, frame: Frame | None) -> Iterator[str]:
+    yield quote_error(main)
+    for earlier in main.chain[:2]:
+        yield f"raised from or while handling {quote_error(earlier)}"
+    if frame and frame.source:
+        yield f"the line was `{frame.source}`"
+
+
+def _remedy(said: Said, frame: Frame | None, environment: Environment | None) -> Iterator[str]:
+    shadow = shadowing_file(said)
+    if shadow:
+        yield f"rename your own file {shadow}: it hides the package of that name; delete its __pycache__ too"
+    yield from _for_names(said, environment)
+    if said.type == "KeyError":
+        yield "print the keys that there are, just before the line; compare spelling, spaces and types (1 is not '1')"
+    if said.type in ("SyntaxError", "IndentationError", "TabError"):
+        yield "correct the source at that line, or just above it; Python names the line where it stopped understanding"
+    if said.type == "AttributeError" and "'NoneType'" in said.words:
+        yield "something returned None: follow the value before the dot back to the call that made it"
+    at = f"{frame.file}, line {frame.line}" if frame else "the deepest line of your own in the traceback"
+    yield f"look at {at}: `python -m pdb -c continue your_script.py` stops there with all variables"
+
+
+def _for_names(said: Said, environment: Environment | None) -> Iterator[str]:
+    if said.type == "NameError" and (match := re.search(r"name '(\w+)' is not defined", said.words)):
+        usual = _USUAL_IMPORTS.get(match[1])
+        yield (
+            f"`{usual}` is missing at the top"
+            if usual
+            else f"define {match[1]} before that line, or correct its spelling"
+        )
+    if said.type in ("ModuleNotFoundError", "ImportError") and (
+        match := re.search(r"No module named '?(\w+)", said.words)
+    ):
+        python = environment.executable if environment and environment.executable else "python"
+        yield f"install it into this very interpreter: `{python} -m pip install {_PACKAGES.get(match[1], match[1])}`"

@@ -1,0 +1,81 @@
+"""What all tests share: a home of their own for recordings, and `crashcart` as a subprocess."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+
+@dataclass(frozen=True)
+class Done:
+    """One finished `crashcart` command."""
+
+    code: int
+    out: str
+    err: str
+    folder: Path | None
+
+    @property
+    def report(self) -> dict[str, Any]:
+        assert self.folder is not None
+        done = subprocess.run(
+            [sys.executable, "-m", "crashcart", "why", str(self.folder), "--json"], capture_output=True, text=True, timeout=60
+        )
+        return json.loads(done.stdout)
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        findings = self.report["findings"]
+        return findings[0] if findings else {}
+
+
+class Crashcart:
+    """Runs the command line in a home of its own."""
+
+    def __init__(self, home: Path, scratch: Path) -> None:
+        self.home = home
+        self.scratch = scratch
+        self.environment = {**os.environ, "CRASHCART_HOME": str(home), "NO_COLOR": "1"}
+
+    def __call__(self, *arguments: str, timeout_s: float = 60, **options: Any) -> subprocess.CompletedProcess[str]:
+        environment = {**self.environment, **options.pop("env", {})}
+        return subprocess.run(
+            [sys.executable, "-m", "crashcart", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            env=environment,
+            cwd=options.pop("cwd", self.scratch),
+            **options,
+        )
+
+    def program(self, source: str, name: str = "program.py") -> str:
+        path = self.scratch / name
+        path.write_text(source)
+        return str(path)
+
+    def run(self, source: str, *arguments: str, name: str = "program.py", **options: Any) -> Done:
+        """Run a Python program given as text."""
+        done = self("run", "--", sys.executable, self.program(source, name), *arguments, **options)
+        return Done(done.returncode, done.stdout, done.stderr, self.last())
+
+    def last(self) -> Path | None:
+        folders = sorted((self.home / "runs").glob("*")) if (self.home / "runs").exists() else []
+        return max(folders, key=lambda folder: folder.stat().st_mtime_ns) if folders else None
+
+
+@pytest.fixture
+def crashcart(tmp_path: Path) -> Crashcart:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    return Crashcart(tmp_path / "home", scratch)
