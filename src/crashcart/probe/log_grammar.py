@@ -35,7 +35,9 @@ IPYTHON_FRAME = re.compile(
     r"|<cell line: \d+>)"
     r"(?:\(.*)?\s*$"
 )
-IPYTHON_CELL_FRAME = re.compile(r"^(?:<ipython-input-[^>]{1,80}>|\S{0,200}ipython-input-\S{1,80}|<timed \w+>) in ")
+IPYTHON_CELL_FRAME = re.compile(
+    r"^(?:<ipython-input-[^>]{1,80}>|\S{0,200}ipython-input-\S{1,80}|<timed \w+>|\S{1,400}\.pyc?) in [\w<]"
+)
 ARROW = re.compile(r"^-{1,6}>\s{0,3}(?P<line>\d{1,9})(?:\s(?P<source>.*))?$")
 LINK = re.compile(r"^\[([^\]]{1,500})\]\([^)]{0,500}\)")
 

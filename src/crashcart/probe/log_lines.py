@@ -26,6 +26,7 @@ _PREFIX = re.compile(
     | \[rank\d{1,5}\]:\ ?                                                                             # torchrun
     | >(?:\ |$)                                                                                       # quoted
     | E\ {3}(?=\S)                                                                                    # pytest
+    | (?:\*\*|`)(?=[A-Za-z])                                                                           # Markdown
     | (?:ERROR|CRITICAL|FATAL):[\w.]{1,64}:\ ?                                                        # logging
     )""",
     re.VERBOSE,
@@ -41,7 +42,7 @@ def clean_lines(chunks: Iterable[str]) -> Iterator[str]:
         rest = pieces.pop()
         yield from map(clean, pieces)
         if len(rest) > 16 * LONGEST_LINE:
-            rest = rest[-LONGEST_LINE:]
+            rest = rest[rest.rfind("\r") + 1 :][:LONGEST_LINE]
     if rest:
         yield clean(rest)
 

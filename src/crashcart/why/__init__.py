@@ -6,9 +6,12 @@ Does not cover: running programs (`record/`) or printing (`report/`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from crashcart.evidence import Evidence
-from crashcart.finding import Report
+from crashcart.finding import Cause, Finding, Report, Where
 from crashcart.rule import Rule, examine, load_rules
+from crashcart.why._crash import place_of_end
 
 
 def rules() -> tuple[Rule, ...]:
@@ -20,6 +23,14 @@ def explain(evidence: Evidence, recording: str | None = None) -> Report:
     """The report on a run, from its evidence."""
     subject = evidence.program.name if evidence.program is not None else recording or "the log"
     report = examine(evidence, rules(), subject)
+    place = place_of_end(evidence)
+    if place is not None:
+        report = replace(report, findings=tuple(_placed(finding, place) for finding in report.findings))
     if recording is not None:
         report.figures["recording"] = recording
     return report
+
+
+def _placed(finding: Finding, place: Where) -> Finding:
+    """A finding that rests on printed words has no place of its own: the program's last place is also the words'."""
+    return finding if finding.where is not None or finding.cause is Cause.CLEAN_EXIT else replace(finding, where=place)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to say where the pattern stands in the folded text. The headline may name the pattern's groups."""
+    """What to say where the pattern stands in the text, in any case. The words may name the pattern's groups."""
 
     pattern: re.Pattern[str]
     headline: str
@@ -19,17 +19,17 @@ class Advice:
 
 
 def advice(pattern: str, headline: str, *remedy: str) -> Advice:
-    """Declare a row; the pattern is lower case."""
-    return Advice(re.compile(pattern), headline, remedy)
+    """Declare a row."""
+    return Advice(re.compile(pattern, re.IGNORECASE), headline, remedy)
 
 
-def advise(rows: tuple[Advice, ...], folded: str) -> Advice:
-    """The first row that fits, its headline filled in from the pattern's groups. The last row must fit anything."""
+def advise(rows: tuple[Advice, ...], text: str) -> Advice:
+    """The first row that fits, its words filled in from the pattern's groups. The last row must fit anything."""
     for row in rows:
-        match = row.pattern.search(folded)
+        match = row.pattern.search(text)
         if match:
             groups = {name: value or "" for name, value in match.groupdict().items()}
             return Advice(
                 row.pattern, row.headline.format(**groups), tuple(each.format(**groups) for each in row.remedy)
             )
-    raise LookupError(f"no advice for {folded[:80]!r}; the last row of a table must fit anything")
+    raise LookupError(f"no advice for {text[:80]!r}; the last row of a table must fit anything")

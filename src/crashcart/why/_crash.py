@@ -5,7 +5,7 @@ Covers: wording of recorded crashes. Does not cover: which cause it is. No rule 
 
 from __future__ import annotations
 
-from crashcart.evidence import Crash, Ending, Frame, NativeFrame, Program, Stack, StackDump, place
+from crashcart.evidence import Crash, Ending, Evidence, Frame, NativeFrame, Program, Stack, StackDump, place
 from crashcart.finding import Where
 from crashcart.why._place import last_place
 
@@ -34,6 +34,13 @@ def crash_place(
     if stack is not None and not stack.main and stack.frames:
         return None
     return last_place(stacks, pid, ending)
+
+
+def place_of_end(evidence: Evidence) -> Where | None:
+    """The user's line at the end of a run that a signal ended; an exception carries its own line."""
+    if evidence.ending is None or evidence.ending.signal is None:
+        return None
+    return crash_place(evidence.crash, evidence.stacks, evidence.program, evidence.ending)
 
 
 def telling_frame(crash: Crash | None) -> NativeFrame | None:

@@ -79,6 +79,32 @@ def is_stepping(dumps: list[StackDump], start_s: float, end_s: float) -> bool:
     return len(places) >= 2
 
 
+def ended_inside_loop(dumps: list[StackDump], rise: Rise) -> bool:
+    """Whether the line at the end is one that the loop had come by before, rather than a last step after it.
+
+    A program that collects parts and then joins them also rises evenly; what kills it is the joining.
+    """
+    seen = [(dump.at_s, _own_line(dump)) for dump in dumps if rise.start_s <= dump.at_s <= rise.end_s + 1]
+    lines = [(at_s, line) for at_s, line in seen if line is not None]
+    if not lines:
+        return False
+    last = lines[-1][1]
+    stretch_s = lines[-1][0]
+    earlier = False
+    for at_s, line in reversed(lines):
+        if line != last:
+            earlier = any(other == last for other_s, other in lines if other_s < at_s)
+            break
+        stretch_s = at_s
+    return earlier or stretch_s <= rise.start_s + rise.seconds / 4
+
+
+def _own_line(dump: StackDump) -> tuple[str, int] | None:
+    main = dump.main_stack() or dump.current_stack()
+    frame = main.own_frame() if main is not None else None
+    return (frame.file, frame.line) if frame is not None else None
+
+
 def growing_holder(notes: tuple[HolderNote, ...] | None, pid: int | None) -> tuple[Holder, Holder] | None:
     """The named container that gained the most elements over the notes: as first seen and as last seen."""
     first: dict[tuple[str, str], Holder] = {}

@@ -30,7 +30,8 @@ _HOST_MEMORY = (
         r"cannot allocate memory|can't allocate memory|\[errno 12\]|cannot allocate vector of size|enomem",
         r"defaultcpuallocator|alloc_cpu\.cpp|memory allocation of \d+ bytes failed|(?:malloc"
         r"|realloc) of size \d+ failed",
-        r"paging file is too small|not enough memory resources|insufficient memory|winerror (?:8|14|1455)\b",
+        r"not enough memory: you tried|buy new ram|paging file is too small|not enough memory resources"
+        r"|insufficient memory|winerror (?:8|14|1455)\b",
         r"out of memory while allocating .{0,40}host|unable to mmap .{0,40}bytes|java heap space",
     ),
     wording(
@@ -63,6 +64,9 @@ _DEVICE_MEMORY = (
 _RECURSION = (wording(Kind.RECURSION, Force.DECISIVE, r"recursionerror|maximum recursion depth exceeded"),)
 _REPR = re.compile(r"<[^<>]{0,400}>")
 """A printed tensor names its shape and type, whatever the message is about."""
+_DECODER = re.compile(
+    r"decode_?(?:image|jpeg|png|gif|bmp|webp|wav|csv|proto|and_?crop)|parse_?(?:single_?)?(?:sequence_?)?example"
+)
 _IN_A_LOADER = (Kind.SHAPES, Kind.TYPES, Kind.VALUE)
 
 
@@ -81,6 +85,7 @@ def kind_of(said: Said) -> tuple[Kind, Force] | None:
         or _absent_device(said)
         or look_up(_wordings_files.TABLE, said)
         or _of_own_code(said)
+        or _failed_decoder(said)
     )
 
 
@@ -116,6 +121,13 @@ def _absent_device(said: Said) -> tuple[Kind, Force] | None:
     ):
         return None
     return Kind.DEVICE, Force.PLAIN
+
+
+def _failed_decoder(said: Said) -> tuple[Kind, Force] | None:
+    """Whatever a decoder complains about, it is about the bytes that it was given."""
+    message = said.message
+    names = f"{message.node or ''} {message.op or ''}".lower() if message else ""
+    return (Kind.DAMAGED, Force.PLAIN) if _DECODER.search(names) else None
 
 
 def _of_own_code(said: Said) -> tuple[Kind, Force] | None:

@@ -173,7 +173,7 @@ def _import_name(said: Said) -> Kind | None:
     asked = _FROM_IMPORT.search(source)
     root = (match[2] or (asked[1] if asked else "")).split(".")[0]
     who = raiser(said)
-    if who not in (None, "own"):
+    if who not in (None, "own") or (who is None and (match[1].startswith("_") or _is_private(match[2] or ""))):
         return Kind.PACKAGES
     if root in FRAMEWORKS:
         return Kind.API
@@ -183,6 +183,8 @@ def _import_name(said: Said) -> Kind | None:
 def _argument(said: Said) -> Kind | None:
     if said.type not in ("TypeError", "ValueError", "AttributeError", ""):
         return None
+    if "deserializ" in said.folded:
+        return Kind.SAVED
     match = _UNEXPECTED.search(said.words)
     if match is None:
         if not said.type or not _UNRECOGNISED.search(said.folded):
@@ -211,4 +213,6 @@ def _is_private(module: str) -> bool:
     """A path that only a package's own sources use: no user writes it."""
     root, *rest = module.split(".")
     inner = {"src", "engine", "__internal__", "_v2", "python"} if root in ("keras", "tensorflow") else set()
+    if module.startswith("tensorflow.compat.v2"):
+        return True
     return any((part.startswith("_") and part != "_api") or part in inner for part in rest)

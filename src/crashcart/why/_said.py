@@ -95,6 +95,11 @@ class Said:
     message: Message | None = None
 
     @property
+    def text(self) -> str:
+        """The type and the words as printed."""
+        return f"{self.type}: {self.words}" if self.type else self.words
+
+    @property
     def frames(self) -> tuple[Frame, ...]:
         """The frames of the exception, outermost first."""
         return self.error.frames if self.error else ()

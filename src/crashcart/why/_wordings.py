@@ -63,7 +63,7 @@ LIMITS: tuple[Wording, ...] = (
         r"failed to create (?:a )?(?:new )?thread|could not create thread"
         r"|unable to allocate necessary resources for omp",
         r"omp: error #34\b|omp: system error #11\b",
-        r"blockingioerror: \[errno 11\]|\[errno 11\] resource temporarily|fork: retry|resource temporarily unavailable",
+        r"blockingioerror: \[errno 11\]|\[errno 11\] resource temporarily|fork: retry|resource temporar(?:il)?y unavailable",
         r"\[errno 27\]|file too large",
         r"random_device: device not available|random_device\(const std::string&\): device not available",
     ),
@@ -78,7 +78,7 @@ LIMITS: tuple[Wording, ...] = (
         r"|cannot allocate|errno 12|failed)",
         r"(?:no space left|errno 28).*(?:/dev/shm|/torch_|/psm_|shm)",
         r"omp: error #178\b|can't open shm",
-        r"unable to allocate shared memory|increase .{0,20}shared memory|--shm-size",
+        r"unable to allocate shared memory|creating shared memory segment|increase .{0,20}shared memory|--shm-size",
     ),
     wording(
         Kind.DISK,
@@ -101,7 +101,7 @@ LIMITS: tuple[Wording, ...] = (
         r"(?:failed setting context|could not retrieve cuda device count|failed to (?:get|query|set)[^:]{0,60}"
         r"|error \w+[^:]{0,60}): cuda_error_not_initialized",
         r"(?<!cuinit: )cuda_error_not_initialized|cuda error: initialization error|cuda error \(3\)"
-        r"|cuda runtime error \(3\)",
+        r"|cuda runtime error \(3\)|error=3 : initialization error",
         r"may have been in progress in another thread when fork\(\) was called",
         r"the process has forked and you cannot use this corefoundation",
         r"forked? (?:process|subprocess|child).{0,60}(?:cuda|tensorflow|grpc)"
@@ -119,7 +119,8 @@ LIMITS: tuple[Wording, ...] = (
         r"(?:larger|more|bigger|greater) than (?:the )?2 ?gi?b|(?:exceeds?|exceeded|over"
         r"|above) (?:the )?(?:\w+ ){0,4}(?:of )?2 ?gi?b",
         r"2 ?gi?b (?:hard )?limit|>\s?2 ?gi?b",
-        r"protocol message was rejected because it was too big|message.{0,60} exceeds maximum protobuf size",
+        r"was modified concurrently during serialization|protocol message was rejected because it was too big"
+        r"|message.{0,60} exceeds maximum protobuf size",
         r"failed to serialize (?:proto|message)|encodeerror: failed to serialize|error serializing message",
         r"graphdef (?:is|was) too (?:large|big)|cannot serialize protocol buffer of type \S+ as the serialized size",
     ),

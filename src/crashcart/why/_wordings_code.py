@@ -44,7 +44,8 @@ _GRAPH = (
         r"graph is different from the session|no default session|cannot (?:evaluate tensor|execute operation) using",
         r"cannot use the default session|graph disconnected|has been marked as not fetchable",
         r"get_session.{0,20} is not available|must also be initialized in the else branch",
-        r"should be a function when eager|unexpectedtracererror|leaked? (?:a )?tracer|concretizationtypeerror",
+        r"must be the output of a tensorflow `?layer|should be a function when eager|unexpectedtracererror"
+        r"|leaked? (?:a )?tracer|concretizationtypeerror",
         r"tracer(?:arrayconversion|boolconversion|integerconversion)error|building a function.{0,80}graph tensor",
         r"does not require grad and does not have a grad_fn|backward through the graph a second time",
     ),
@@ -83,6 +84,7 @@ _DEVICE = (
         r"on (?:different|at least two) devices|is on cpu, but expected|no gpu(?:s| device)? (?:found|available"
         r"|detected)",
         r"tpu.{0,60}(?:not found|failed to (?:connect|initialize))|no tpu devices|cannot copy tensor to device",
+        r"expect the following devices to be available",
         raised=True,
     ),
 )
@@ -103,13 +105,15 @@ _VALUE = (
     wording(
         Kind.VALUE,
         Force.PLAIN,
-        r"(?:index|indices|label|labels|target|token|class|values?|ids?|begin)\b.{0,80} out of (?:bounds"
+        r"(?<!list )(?<!tuple )(?<!string )\b(?:index|indices|label|labels|target|token|class|values?|ids?"
+        r"|begin)\b.{0,80} out of (?:bounds"
         r"|range)(?!.{0,4}dim)",
         r"not in the (?:valid )?range|float nan to integer|non-finite|infs or nans|nan or inf|contains? nan"
         r"|nan values|nan loss",
         r"must be (?:non-negative|positive|>= ?0|less than|in the range|between)|segment ids|expected (?:size"
         r"|begin)\[\d+\] in",
-        r"condition x .{1,4} y did not hold|assertion failed: \[|predictions must be|labels? must be",
+        r"condition x .{1,4} y did not hold|assertion failed: \[|predictions must be|labels? must be (?:in|less"
+        r"|between|[<>]|non|pos)",
         r"label.{0,20}num_classes|number of classes.{0,60}(?:expected|but|match)|invalid classes inferred|minval"
         r"|maxval",
         r"invalid (?:label|class|category|index|token)\b|exceeds? (?:the )?(?:vocab|num_classes|number of classes)",
@@ -138,7 +142,8 @@ _TYPES = (
         Force.PLAIN,
         r"unsupported (?:object|numpy) type|invalid dtype|dtype mismatch|inconsistent dtype|same (?:d|data ?)type",
         r"(?:data ?|d)types? (?:do not|don't|does not|doesn't|must|should) (?:match|agree|be the same|be equal)",
-        r"not in (?:the )?list of allowed values|could not be converted to the expected type|cannot cast (?:array"
+        r"have types \[.{0,200}that don't all match|not in (?:the )?list of allowed values"
+        r"|could not be converted to the expected type|cannot cast (?:array"
         r"|from dtype)",
         rf"expected (?:dtype |type )?{_DTYPE}.{{0,200}} (?:got|but|found|passed|received)|of type '\w+' instead",
         r"dtypes? .{0,80}(?:incompatible|mismatch|not compatible|not supported|not allowed)|unsupported dtype",

@@ -62,7 +62,8 @@ _MISSING = (
         Kind.MISSING,
         Force.PLAIN,
         r"failed to find any matching files|savedmodel file does not exist|no files? match|no images found in",
-        r"found 0 images|filenotfounderror|isadirectoryerror|notadirectoryerror|permissionerror|permissiondeniederror",
+        r"no file or directory found|found 0 images|filenotfounderror|isadirectoryerror|notadirectoryerror"
+        r"|permissionerror|permissiondeniederror",
         r"\[errno (?:2|13|20|21)\]|\[winerror (?:2|3|5)\]|the system cannot find the (?:file|path)",
         r"can't open file '?\S+'?: |!_?src\.empty\(\)|url fetch failure|nosuch(?:bucket|key)",
         r"(?<!object file: )no such file or directory|permission denied",
@@ -96,7 +97,8 @@ _DAMAGED = (
         r"file signature not found|truncated file: eof|libpng error|moov atom not found",
         r"is not a valid (?:u?int\d+|float\d*|double): |expect \d+ fields but have|could not correctly convert string",
         r"failed (?:reading zip archive|finding central directory)|pickled data when allow_pickle=false",
-        r"nonmatchingchecksumerror|invalid image data|number of channels inherent in the image must be",
+        r"trying to decode \w+ format using a wrong op|nonmatchingchecksumerror|invalid image data"
+        r"|number of channels inherent in the image must be",
     ),
     wording(
         Kind.DAMAGED,
@@ -105,7 +107,8 @@ _DAMAGED = (
         r"|crc.{0,20}(?:failed|error|mismatch)",
         r"(?:jpeg|png|gif|bmp|image|wav|audio|video).{0,40}(?:decod\w+ (?:error|failed)|could not be decoded)"
         r"|failed to decode",
-        r"eoferror: ran out of input|codec can't decode|parsererror|emptydataerror|no columns to parse|not well-formed",
+        r"decodeerror: error parsing message|eoferror: ran out of input|codec can't decode|parsererror"
+        r"|emptydataerror|no columns to parse|not well-formed",
         r"is required but could not be found|bad (?:object header|symbol table|heap)|wrong b-?tree|addr overflow"
         r"|file read failed",
         r"contains pickled \(object\) data|failed to interpret file|checksum|magic number|not a proper (?:file|image)",

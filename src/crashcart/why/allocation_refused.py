@@ -73,7 +73,8 @@ def _headline(statement: Statement, limit: tuple[str, int] | None) -> str:
 def _request_facts(words: str) -> Iterator[str]:
     asked, shape = requested_bytes(words), allocated_shape(words)
     if asked and shape and len(shape) > 1:
-        yield f"{size(asked)} for shape {list(shape)}: {size(asked // max(shape[0], 1))} for each of the {shape[0]} rows"
+        each = size(asked // max(shape[0], 1))
+        yield f"{size(asked)} for shape {list(shape)}: {each} for each of the {shape[0]} rows"
 
 
 def _machine_facts(machine: Machine | None) -> Iterator[str]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from crashcart.evidence import Ending, ErrorRecord, GpuDevice, Log
-from crashcart.finding import Finding
+from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._advice import Advice, advice, advise
 from crashcart.why._said import Force, Kind
-from crashcart.why._text import conclude, stated
+from crashcart.why._text import conclude, quote_line, stated
 
+_LAST_LINES = 50
+_CUDNN_LOADED = re.compile(r"Loaded cuDNN version (\d{4,5})\b")
+_NEEDS_ZLIB = 8300
+_FAST_FAIL = re.compile(r"0xC0000409|-1073740791|3221226505")
 _BUNDLE = "let pip bring the CUDA libraries that fit: `pip install 'tensorflow[and-cuda]'` in a fresh environment"
 _ADVICE: tuple[Advice, ...] = (
     advice(
@@ -105,15 +111,37 @@ def cuda_does_not_fit(
     ## How we know
 
     A line names both versions, the loader names the library that it could not find, or the driver refuses the code.
-    "cuDNN failed to initialize" alone fits a full device as well. Loader notices on a machine without a GPU mean nothing.
+    "cuDNN failed to initialize" alone fits a full device as well. Loader notices without a GPU mean nothing.
 
     ## What to do
 
     Let pip bring the CUDA libraries that belong to the build, and keep the driver new.
     """
     for statement in stated(Kind.CUDA, errors, log, ending):
-        row = advise(_ADVICE, statement.said.folded)
+        row = advise(_ADVICE, statement.said.text)
         facts = [f"device {gpu.index}: {gpu.name}, driver {gpu.driver}" for gpu in gpus or () if gpu.driver]
         if gpus == () and statement.force is Force.HEALTHY:
             continue
         yield conclude(statement, row.headline, row.remedy, *facts)
+    yield from _failed_after_cudnn(log)
+
+
+def _failed_after_cudnn(log: Log | None) -> Iterator[Finding]:
+    """Windows' fast-fail code as the very next thing after cuDNN 8.3 or newer was loaded: its zlib DLL is missing."""
+    lines = [line for line in (log.lines[-_LAST_LINES:] if log else ()) if line.text.strip()]
+    for before, line in pairwise(lines):
+        loaded = _CUDNN_LOADED.search(before.text)
+        if loaded and int(loaded[1]) >= _NEEDS_ZLIB and _FAST_FAIL.search(line.text):
+            row = advise(_ADVICE, "zlibwapi")
+            because = (
+                quote_line(before),
+                quote_line(line),
+                "cuDNN from 8.3 on needs zlibwapi.dll on Windows, and ends the process",
+            )
+            yield Finding(
+                Cause.CUDA_MISMATCH,
+                "the process ended as soon as cuDNN was used",
+                because,
+                row.remedy,
+                Confidence.LIKELY,
+            )

@@ -105,7 +105,7 @@ def data_damaged(
     Find the file, replace or remove it, and check the whole data set once before the next long run.
     """
     for statement in stated(Kind.DAMAGED, errors, log, ending):
-        row = advise(_ADVICE, statement.said.folded)
+        row = advise(_ADVICE, statement.said.text)
         file = _FILE.search(statement.words)
         headline = row.headline or f"data is damaged: {first_sentence(statement.words)}"
         yield conclude(statement, headline + (f" ({file[1]})" if file else ""), row.remedy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crashcart.evidence import Ending, ErrorRecord, GpuDevice, Log
-from crashcart.finding import Finding
+from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._figures import Holding, held_by_others
@@ -50,7 +50,8 @@ def device_memory_held_by_others(
     for statement in stated(Kind.DEVICE_MEMORY, errors, log, ending):
         holding = held_by_others(statement.words, log, gpus)
         if holding:
-            yield conclude(statement, _headline(holding), _REMEDY, holding.fact(), *_users(gpus))
+            figures = (holding.fact(), *_users(gpus))
+            yield conclude(statement, _headline(holding), _REMEDY, *figures, cause=Cause.GPU_MEMORY_TAKEN)
     for statement in stated(Kind.DEVICE_TAKEN, errors, log, ending):
         holding = held_by_others(statement.words, log, gpus)
         facts = [holding.fact()] if holding else ["cuDNN and cuBLAS need some device memory of their own to start"]

@@ -84,7 +84,7 @@ def device_not_available(
     Do not name devices, or allow soft placement; install a build with support for the device if it is there.
     """
     for statement in stated(Kind.DEVICE, errors, log, ending):
-        row = advise(_ADVICE, statement.said.folded)
+        row = advise(_ADVICE, statement.said.text)
         headline = row.headline or f"a device is not available: {first_sentence(statement.words)}"
         facts = [f"NVML saw {len(gpus)} devices at the start"] if gpus is not None else []
         builds = sorted(name for name in (environment.packages if environment else {}) if name.startswith("tensorflow"))

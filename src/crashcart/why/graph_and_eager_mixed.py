@@ -132,6 +132,6 @@ def graph_and_eager_mixed(
     Use one style throughout; on TF 2 drop sessions and placeholders. Keep the making and the use of tensors together.
     """
     for statement in stated(Kind.GRAPH, errors, log, ending):
-        row = advise(_ADVICE, statement.said.folded)
+        row = advise(_ADVICE, statement.said.text)
         headline = row.headline or f"graph and eager code are mixed: {first_sentence(statement.words)}"
         yield conclude(statement, headline, row.remedy)

@@ -18,8 +18,8 @@ from crashcart.evidence import (
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import duration, size
-from crashcart.why._growth import final_rise, growing_holder, is_stepping
-from crashcart.why._kill import dumps_of
+from crashcart.why._growth import ended_inside_loop, final_rise, growing_holder, is_stepping
+from crashcart.why._kill import FULL_FRACTION, dumps_of, fullness
 from crashcart.why._oom import Scene
 from crashcart.why._place import held_words, last_place
 from crashcart.why._words import who
@@ -60,12 +60,16 @@ def memory_grew_step_after_step(
     """
     scene = Scene(ending, program, machine, kernel_log, samples, stacks, holders, children)
     shown = scene.shown()
-    refused = any("MemoryError" in error.names() or error.name == "ResourceExhaustedError" for error in errors or ())
+    full = fullness(samples, machine.memory_limit() if machine is not None else None)
+    refused = full is not None and full >= FULL_FRACTION and any(
+        not error.names().isdisjoint({"MemoryError", "ResourceExhaustedError"}) for error in errors or ()
+    )
     rise = final_rise(samples)
     if (shown is None and not refused) or rise is None or not rise.steady:
         return
     pid = scene.pid()
-    if not is_stepping(dumps_of(stacks, pid), rise.start_s, rise.end_s):
+    dumps = dumps_of(stacks, pid)
+    if not is_stepping(dumps, rise.start_s, rise.end_s) or not ended_inside_loop(dumps, rise):
         return
     facts = [f"memory rose evenly from {size(rise.low_bytes)} to {size(rise.high_bytes)} in {duration(rise.seconds)}, "
              "while the loop went on"]  # fmt: skip

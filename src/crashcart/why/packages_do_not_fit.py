@@ -6,14 +6,17 @@ import re
 from collections.abc import Iterator
 
 from crashcart.evidence import Ending, Environment, ErrorRecord, Log
-from crashcart.finding import Finding
+from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._advice import advise
 from crashcart.why._package_advice import PACKAGE_ADVICE
 from crashcart.why._said import Kind, Said, package_of
-from crashcart.why._text import conclude, stated
+from crashcart.why._text import conclude, quote_line, stated
 
 _MOST_NAMED = 6
+_LAST_LINES = 50
+_TYPED_IMPORT = re.compile(r"^(?:>>>|In \[\d+\]:)\s*(?:import|from)\s+(\w+)")
+_FAULT = re.compile(r"^(?:\[\d+\]\s+\d+ )?segmentation fault", re.IGNORECASE)
 
 
 @rule("W208", "packages-do-not-fit", Rank.KIND)
@@ -33,7 +36,7 @@ def packages_do_not_fit(
     ## How we know
 
     The message speaks of binary interfaces, missing symbols or generated code; or one installed package asks another
-    for a name that it does not have. Where the environment was recorded, the versions of the packages involved are given.
+    for a name that it does not have. Where the environment was recorded, the versions involved are given.
 
     ## What to do
 
@@ -41,9 +44,30 @@ def packages_do_not_fit(
     shortest way.
     """
     for statement in stated(Kind.PACKAGES, errors, log, ending):
-        row = advise(PACKAGE_ADVICE, statement.said.folded)
+        row = advise(PACKAGE_ADVICE, statement.said.text)
         versions = _versions(statement.said, environment)
         yield conclude(statement, row.headline, row.remedy, *([f"installed: {versions}"] if versions else []))
+        return
+    yield from _crashed_at_import(log)
+
+
+def _crashed_at_import(log: Log | None) -> Iterator[Finding]:
+    """An interactive session whose last command, before a segmentation fault, imported a second framework."""
+    lines = [line for line in (log.lines[-_LAST_LINES:] if log else ()) if line.text.strip()]
+    typed = [(line, match[1]) for line in lines if (match := _TYPED_IMPORT.match(line.text))]
+    if len(typed) < 2 or not _FAULT.search(lines[-1].text) or lines[-2] is not typed[-1][0]:
+        return
+    first, second = typed[0][1], typed[-1][1]
+    yield Finding(
+        Cause.LIBRARY_CONFLICT,
+        f"the import of {second} after {first} crashed: their C++ runtimes get in each other's way",
+        (quote_line(typed[0][0]), quote_line(typed[-1][0]), quote_line(lines[-1])),
+        (
+            f"change the import order: import {second} first, then {first}",
+            "or keep the two in separate environments; newer releases of both do not export these symbols",
+        ),
+        Confidence.LIKELY,
+    )
 
 
 def _versions(said: Said, environment: Environment | None) -> str:

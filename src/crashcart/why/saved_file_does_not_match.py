@@ -97,7 +97,7 @@ def saved_file_does_not_match(
     Build the model as it was when the file was written, and use the version that wrote it; then save it anew.
     """
     for statement in stated(Kind.SAVED, errors, log, ending):
-        row = advise(_ADVICE, statement.said.folded)
+        row = advise(_ADVICE, statement.said.text)
         packages = environment.packages if environment else {}
         versions = [
             f"{name} {packages[name]}" for name in ("tensorflow", "keras", "tf-keras", "torch") if name in packages

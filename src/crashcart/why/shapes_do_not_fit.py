@@ -122,7 +122,7 @@ def shapes_do_not_fit(
     units are not the number of targets, samples of different size in one batch.
     """
     for statement in stated(Kind.SHAPES, errors, log, ending):
-        row = advise(_ADVICE, statement.said.folded)
+        row = advise(_ADVICE, statement.said.text)
         yield conclude(statement, row.headline or _headline(statement), row.remedy, *_node(statement))
 
 

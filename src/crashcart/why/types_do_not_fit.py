@@ -79,7 +79,7 @@ def types_do_not_fit(
     Convert one side at the named line, or better where the data is made.
     """
     for statement in stated(Kind.TYPES, errors, log, ending):
-        row = advise(_ADVICE, statement.said.folded)
+        row = advise(_ADVICE, statement.said.text)
         headline = row.headline or f"types do not fit: {first_sentence(statement.words)}"
         place = f" ({statement.op})" if statement.op and row.headline else ""
         yield conclude(statement, headline + place, row.remedy)

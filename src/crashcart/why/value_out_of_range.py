@@ -91,7 +91,7 @@ def value_out_of_range(
     vocabulary is too small, or labels begin at 1.
     """
     for statement in stated(Kind.VALUE, errors, log, ending):
-        row = advise(_ADVICE, statement.said.folded)
+        row = advise(_ADVICE, statement.said.text)
         headline = row.headline or f"a value is out of range: {first_sentence(statement.words)}"
         cast_nan = any(each in statement.words for each in _SMALLEST)
         extra = (

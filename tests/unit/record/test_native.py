@@ -170,7 +170,7 @@ def test_a_child_that_shares_stdout_is_kept(recorder: Recorder) -> None:
     assert text_of(recorder.streams()[0]) == b"2\n"
 
 
-@pytest.mark.parametrize("damage", ["absent", "empty", "short", "magic", "version", "beyond", "folder"])
+@pytest.mark.parametrize("damage", ["absent", "empty", "short", "magic", "version", "offset", "ring", "folder"])
 def test_a_foreign_output_file_is_left_alone(recorder: Recorder, damage: str) -> None:
     path = recorder.directory / "output"
     sound = path.read_bytes()
@@ -180,7 +180,8 @@ def test_a_foreign_output_file_is_left_alone(recorder: Recorder, damage: str) ->
         "short": sound[:60],
         "magic": b"X" + sound[1:],
         "version": sound[:8] + b"\2" + sound[9:],
-        "beyond": sound[:22] + b"\1" + sound[23:],
+        "offset": sound[:22] + b"\1" + sound[23:],
+        "ring": sound[:38] + b"\1" + sound[39:],
     }
     if damage in content:
         path.write_bytes(content[damage])

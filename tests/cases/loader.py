@@ -1,0 +1,94 @@
+"""Reads a case: a log as text, or evidence as JSON, with what is expected of it.
+
+A text case is the raw log; a first line `# expect: CAUSE line=12 confidence=likely` or `# why quiet: REASON` is not part
+of it. A JSON case is an object with `expect` (cause, line, confidence) or `why_quiet`, and `evidence`: the fields of
+`Evidence` by name. A `log` given as a string is parsed, and its errors are found unless `errors` is given too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from crashcart.evidence import Evidence
+from crashcart.probe.log import find_errors, parse_log
+from crashcart.probe.source import OwnCode
+
+IS_OWN = OwnCode(()).is_own
+
+
+@dataclass(frozen=True)
+class Case:
+    """One piece of evidence, and what a rule should make of it."""
+
+    path: Path
+    evidence: Evidence
+    expect: Mapping[str, Any] = field(default_factory=dict)
+    why_quiet: str | None = None
+
+
+def read_case(path: Path) -> Case:
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        document = json.loads(text)
+        return Case(path, evidence_from_json(document["evidence"]), document.get("expect", {}), document.get("why_quiet"))
+    first, _, rest = text.partition("\n")
+    if first.startswith("# expect:"):
+        return Case(path, evidence_from_log(rest), _expectation(first.removeprefix("# expect:")))
+    if first.startswith("# why quiet:"):
+        return Case(path, evidence_from_log(rest), why_quiet=first.removeprefix("# why quiet:").strip())
+    return Case(path, evidence_from_log(text))
+
+
+def evidence_from_log(text: str) -> Evidence:
+    log = parse_log(text)
+    return Evidence(log=log, errors=find_errors(log, IS_OWN))
+
+
+def evidence_from_json(document: Mapping[str, Any]) -> Evidence:
+    fields = dict(document)
+    text = fields.pop("log", None)
+    evidence = build(Evidence, fields)
+    if text is None:
+        return evidence
+    if not isinstance(text, str):
+        return dataclasses.replace(evidence, log=build(get_type_hints(Evidence)["log"], text))
+    log = parse_log(text)
+    errors = evidence.errors if evidence.errors is not None else find_errors(log, IS_OWN)
+    return dataclasses.replace(evidence, log=log, errors=errors)
+
+
+def build(kind: Any, value: Any) -> Any:
+    """A value of the annotated type from what JSON can say."""
+    if value is None:
+        return None
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return build(next(each for each in get_args(kind) if each is not type(None)), value)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        unknown = value.keys() - hints.keys()
+        assert not unknown, f"{kind.__name__} has no fields {sorted(unknown)}"
+        return kind(**{name: build(hints[name], each) for name, each in value.items()})
+    if origin is tuple:
+        return tuple(build(get_args(kind)[0], each) for each in value)
+    if origin is frozenset:
+        return frozenset(value)
+    if origin is not None and issubclass(origin, Mapping):
+        key, item = get_args(kind)
+        return {(int(name) if key is int else name): build(item, each) for name, each in value.items()}
+    return value
+
+
+def _expectation(words: str) -> dict[str, Any]:
+    cause, *rest = words.split()
+    pairs = dict(each.split("=", 1) for each in rest)
+    expect: dict[str, Any] = {"cause": cause, **pairs}
+    if "line" in expect:
+        expect["line"] = int(expect["line"])
+    return expect

@@ -1,0 +1,58 @@
+"""Every rule of `why/` over its cases: where it must fire, and where it must stay quiet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crashcart.rule import Rule, examine, load_rules
+from tests.cases.loader import read_case
+
+CASES = Path(__file__).parent / "cases"
+RULES: dict[str, Rule] = {rule.code: rule for rule in load_rules("crashcart.why")}
+FOLDERS = sorted(path for path in CASES.glob("W*-*") if path.is_dir())
+
+
+def _cases(kind: str) -> list[object]:
+    paths = sorted(path for folder in FOLDERS for path in (folder / kind).glob("*.*"))
+    return [pytest.param(path, id=f"{path.parent.parent.name}/{path.stem}") for path in paths]
+
+
+@pytest.mark.parametrize("path", _cases("fires"))
+def test_fires(path: Path) -> None:
+    code = path.parent.parent.name.partition("-")[0]
+    case = read_case(path)
+    report = examine(case.evidence, RULES.values())
+    assert [each for each in report.unchecked if "failed" in " ".join(each.missing)] == []
+    verdict = report.verdict
+    assert verdict is not None
+    assert verdict.code == code, f"{verdict.code} spoke first: {verdict.headline}"
+    found = {
+        "cause": verdict.cause.value,
+        "confidence": verdict.confidence.value,
+        "line": verdict.where.line if verdict.where else None,
+    }
+    assert {name: found[name] for name in case.expect if name in found} == {
+        name: value for name, value in case.expect.items() if name in found
+    }
+    assert all(step.strip() for step in verdict.remedy) and verdict.remedy
+    assert verdict.headline[0] == verdict.headline[0].strip() and "\n" not in verdict.headline
+
+
+@pytest.mark.parametrize("path", _cases("quiet"))
+def test_stays_quiet(path: Path) -> None:
+    code = path.parent.parent.name.partition("-")[0]
+    case = read_case(path)
+    assert case.why_quiet, "a quiet case says why"
+    report = examine(case.evidence, RULES.values())
+    assert code in report.checked
+    assert [finding.headline for finding in report.findings if finding.code == code] == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_folder_belongs_to_a_rule_and_has_both_kinds(folder: Path) -> None:
+    code, _, name = folder.name.partition("-")
+    assert code in RULES and RULES[code].name == name
+    assert list((folder / "fires").glob("*.*"))
+    assert list((folder / "quiet").glob("*.*"))
