@@ -25,19 +25,19 @@ def test_fires(path: Path) -> None:
     case = read_case(path)
     report = examine(case.evidence, RULES.values())
     assert [each for each in report.unchecked if "failed" in " ".join(each.missing)] == []
-    verdict = report.verdict
-    assert verdict is not None
-    assert verdict.code == code, f"{verdict.code} spoke first: {verdict.headline}"
+    assert report.verdict is not None
+    first = case.expect.get("verdict", code)
+    assert report.verdict.code == first, f"{report.verdict.code} spoke first: {report.verdict.headline}"
+    finding = next(each for each in report.findings if each.code == code)
     found = {
-        "cause": verdict.cause.value,
-        "confidence": verdict.confidence.value,
-        "line": verdict.where.line if verdict.where else None,
+        "cause": finding.cause.value,
+        "confidence": finding.confidence.value,
+        "line": finding.where.line if finding.where else None,
     }
-    assert {name: found[name] for name in case.expect if name in found} == {
-        name: value for name, value in case.expect.items() if name in found
-    }
-    assert all(step.strip() for step in verdict.remedy) and verdict.remedy
-    assert verdict.headline[0] == verdict.headline[0].strip() and "\n" not in verdict.headline
+    expected = {name: value for name, value in case.expect.items() if name in found}
+    assert {name: found[name] for name in expected} == expected
+    assert finding.remedy and all(step.strip() for step in finding.remedy)
+    assert finding.headline == finding.headline.strip() and "\n" not in finding.headline
 
 
 @pytest.mark.parametrize("path", _cases("quiet"))

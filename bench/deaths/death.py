@@ -44,7 +44,7 @@ class Death:
     file: str = ""
     """The file with the marked line, beneath `programs/`, where it is not the program itself."""
     at: str | None = None
-    """The text of the line, for programs that are kept verbatim and carry no marker."""
+    """The whole text of the line, for programs that are kept verbatim and carry no marker."""
     limit_mb: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float = 60.0
@@ -69,7 +69,7 @@ class Death:
     def line(self) -> int | None:
         """The user's own line that a good verdict names; None where there is no such line."""
         if self.at is not None:
-            return _only(self.marked_path, [n for n, text in _numbered(self.marked_path) if text.strip() == self.at])
+            return _only(self.marked_path, [n for n, text in _numbered(self.marked_path) if text.rstrip() == self.at])
         lines = [n for n, text in _numbered(self.marked_path) if text.endswith(DIES_HERE)]
         return _only(self.marked_path, lines) if lines else None
 

@@ -19,7 +19,7 @@ DEATHS: tuple[Death, ...] = (
     Death("missing_records", Cause.DATA_MISSING, 1),
     Death("next_beyond_end", Cause.DATA_EXHAUSTED, 1),
     Death("session_out_of_range", Cause.DATA_EXHAUSTED, 1),
-    Death("steps_per_epoch_too_many", Cause.DATA_EXHAUSTED, 1, also_ok=(Cause.PYTHON_ERROR,)),
+    Death("generator_used_up", Cause.DATA_EXHAUSTED, 1),
     Death("missing_column", Cause.PYTHON_ERROR, 1),
     Death("callback_division", Cause.PYTHON_ERROR, 1),
     Death("undefined_name", Cause.PYTHON_ERROR, 1),
@@ -38,7 +38,7 @@ DEATHS: tuple[Death, ...] = (
         Cause.INTERRUPTED,
         -2,
         program="train_forever.py",
-        signal_after_s=10,
+        signal_after_s=14,
         signal=signal.SIGINT,
     ),
     Death(
@@ -55,7 +55,7 @@ DEATHS: tuple[Death, ...] = (
         -9,
         program="train_forever.py",
         limit_mb=3000,
-        signal_after_s=10,
+        signal_after_s=14,
         signal=signal.SIGKILL,
     ),
     Death(
@@ -63,7 +63,7 @@ DEATHS: tuple[Death, ...] = (
         Cause.KILLED_FROM_OUTSIDE,
         -15,
         program="train_forever.py",
-        signal_after_s=10,
+        signal_after_s=14,
         signal=signal.SIGTERM,
     ),
     Death(
@@ -79,7 +79,7 @@ DEATHS: tuple[Death, ...] = (
         Cause.KILLED_FROM_OUTSIDE,
         124,
         program="train_forever.py",
-        argv=("timeout", "10", "{python}", "{program}"),
+        argv=("timeout", "14", "{python}", "{program}"),
     ),
     Death("two_locks", Cause.HANG, -15, signal_after_s=20, signal=signal.SIGTERM),
     Death("queue_never_filled", Cause.HANG, -15, signal_after_s=20, signal=signal.SIGTERM),
@@ -88,5 +88,6 @@ DEATHS: tuple[Death, ...] = (
     Death("exits_with_three", Cause.CLEAN_EXIT, 3),
     Death("exits_with_message", Cause.CLEAN_EXIT, 1),
     Death("recovers_from_oom", Cause.CLEAN_EXIT, 0, abnormal=False),
+    Death("steps_per_epoch_too_many", Cause.CLEAN_EXIT, 0, also_ok=(Cause.DATA_EXHAUSTED,), abnormal=False),
     Death("noisy_but_fine", Cause.CLEAN_EXIT, 0, abnormal=False),
 )

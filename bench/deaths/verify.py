@@ -27,6 +27,8 @@ from bench.deaths.death import HERE, Death
 from bench.deaths.manifest import DEATHS
 
 MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
+PROGRAM_FILES = str(HERE / "programs")
+Place = tuple[str, int]
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -37,7 +39,8 @@ class Seen:
     status: int | None
     seconds: float
     oom_kills: int | None
-    lines: frozenset[tuple[str, int]]
+    places: tuple[Place, ...]
+    """Own lines, in the order of the traceback; the last one is the deepest."""
     output: str
 
 
@@ -92,9 +95,8 @@ def _run_in(death: Death, tmp: Path, group: Path | None, words: Path | None) -> 
     text = output.read_text(errors="replace")
     output.unlink()
     died_of_signal = status is None or status < 0
-    lines = _last_words(words) if words is not None and died_of_signal else frozenset()
-    kills = _oom_kills(group)
-    return Seen(status, seconds, kills, lines or _traceback_lines(text), text)
+    places = _last_words(words) if words is not None and died_of_signal else _own_places(text)
+    return Seen(status, seconds, _oom_kills(group), places, text)
 
 
 def _start(death: Death, tmp: Path, group: Path | None, words: Path | None, output: int) -> subprocess.Popen[bytes]:
@@ -197,33 +199,38 @@ def _oom_kills(group: Path | None) -> int | None:
     return int(match[1]) if match else None
 
 
-def _traceback_lines(text: str) -> frozenset[tuple[str, int]]:
-    return frozenset((file, int(line)) for file, line in FRAME.findall(text) if str(HERE) in file)
+def _own_places(text: str) -> tuple[Place, ...]:
+    return tuple((file, int(line)) for file, line in FRAME.findall(text) if file.startswith(PROGRAM_FILES))
 
 
-def _last_words(words: Path) -> frozenset[tuple[str, int]]:
+def _last_words(words: Path) -> tuple[Place, ...]:
     """The innermost own frame of each thread in the last dump of each process."""
-    lines: set[tuple[str, int]] = set()
+    places: list[Place] = []
     for file in words.parent.glob(words.name + ".*"):
         text = file.read_text(errors="replace")
         fatal = text.rfind("Fatal Python error")
         dump = text[fatal:] if fatal >= 0 else text[text.rfind("Stack (most recent call first)") :]
         for thread in dump.split("\n\n"):
-            own = [(name, int(line)) for name, line in FRAME.findall(thread) if str(HERE / "programs") in name]
-            lines.update(own[:1])
-    return frozenset(lines)
+            places += _own_places(thread)[:1]
+    return tuple(places)
 
 
 def _line_words(death: Death, seen: Seen) -> str:
     if death.line is None:
         return "none to name"
     wanted = (str(death.marked_path), death.line)
-    if wanted in seen.lines:
+    others = [(str(file), line) for file, line in death.other_lines]
+    if seen.places and seen.places[-1] == wanted:
         return f"line {death.line} seen"
-    if any((str(file), line) in seen.lines for file, line in death.other_lines):
-        return f"line {death.line}, other line seen"
-    others = ", ".join(f"{Path(file).name}:{line}" for file, line in sorted(seen.lines))
-    return f"line {death.line}, seen {others or 'none'}"
+    if wanted in seen.places:
+        return f"line {death.line} seen, beside {_names(seen.places)}"
+    if any(place in seen.places for place in others):
+        return f"line {death.line}: the other line seen"
+    return f"line {death.line}: seen {_names(seen.places) or 'none'}"
+
+
+def _names(places: tuple[Place, ...]) -> str:
+    return ", ".join(f"{Path(file).name}:{line}" for file, line in places[-4:])
 
 
 def _parser() -> argparse.ArgumentParser:

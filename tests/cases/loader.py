@@ -1,8 +1,9 @@
 """Reads a case: a log as text, or evidence as JSON, with what is expected of it.
 
-A text case is the raw log; a first line `# expect: CAUSE line=12 confidence=likely` or `# why quiet: REASON` is not part
-of it. A JSON case is an object with `expect` (cause, line, confidence) or `why_quiet`, and `evidence`: the fields of
-`Evidence` by name. A `log` given as a string is parsed, and its errors are found unless `errors` is given too.
+A text case is the raw log; a first line `# expect: CAUSE line=12 confidence=likely` or `# why quiet: REASON` is not
+part of it. A JSON case is an object with `expect` (cause, line, confidence; `verdict` where another rule speaks first)
+or `why_quiet`, and `evidence`: the fields of `Evidence` by name (bytes as hexadecimal digits). A `log` given as a string
+is parsed, and its errors are found unless `errors` is given too.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def read_case(path: Path) -> Case:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".json":
         document = json.loads(text)
-        return Case(path, evidence_from_json(document["evidence"]), document.get("expect", {}), document.get("why_quiet"))
+        return Case(
+            path, evidence_from_json(document["evidence"]), document.get("expect", {}), document.get("why_quiet")
+        )
     first, _, rest = text.partition("\n")
     if first.startswith("# expect:"):
         return Case(path, evidence_from_log(rest), _expectation(first.removeprefix("# expect:")))
@@ -75,6 +78,8 @@ def build(kind: Any, value: Any) -> Any:
         unknown = value.keys() - hints.keys()
         assert not unknown, f"{kind.__name__} has no fields {sorted(unknown)}"
         return kind(**{name: build(hints[name], each) for name, each in value.items()})
+    if kind is bytes:
+        return bytes.fromhex(value)
     if origin is tuple:
         return tuple(build(get_args(kind)[0], each) for each in value)
     if origin is frozenset:

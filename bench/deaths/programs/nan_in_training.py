@@ -12,7 +12,8 @@ class Fit:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.exp(tf.matmul(x, self.weight)))
         gradient = tape.gradient(loss, self.weight)
-        self.weight.assign_sub(self.rate * tf.debugging.check_numerics(gradient, "gradient of the weight"))  # <-- dies here
+        checked = tf.debugging.check_numerics(gradient, "gradient of the weight")  # <-- dies here
+        self.weight.assign_sub(self.rate * checked)
         return float(loss)
 
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 
 def run_batch(size):
-    activations = tf.random.normal([size, 1_000_000])
+    activations = tf.random.normal([size, 100_000])
     return float(tf.reduce_mean(activations))
 
 
@@ -16,8 +16,8 @@ def largest_batch(start):
             return size
         except tf.errors.ResourceExhaustedError as error:
             print("does not fit:", size, str(error).splitlines()[0][:120], flush=True)
-            size //= 64
+            size //= 1_024
 
 
 if __name__ == "__main__":
-    print("largest batch", largest_batch(start=1_000_000))
+    print("largest batch", largest_batch(start=100_000_000))

@@ -1,4 +1,4 @@
-"""Three epochs of a hundred steps from a generator with data for less than one; then the report of the third epoch."""
+"""Epochs of a hundred steps from a generator with data for less than one: Keras warns, and the run ends in order."""
 
 import numpy as np
 import tensorflow as tf
@@ -14,11 +14,11 @@ def batches():
 def train(epochs):
     model = tf.keras.Sequential([tf.keras.Input((4,)), layers.Dense(1)])
     model.compile("sgd", "mse")
-    return model.fit(batches(), steps_per_epoch=100, epochs=epochs, verbose=2)  # <-- or here
+    return model.fit(batches(), steps_per_epoch=100, epochs=epochs, verbose=2)
 
 
 def report(history, epoch):
-    loss = history.history["loss"][epoch]  # <-- dies here
+    loss = history.history["loss"][epoch]
     print(f"loss after epoch {epoch + 1}: {loss:.4f}")
 
 

@@ -7,7 +7,12 @@ from tensorflow.keras import layers
 
 def build():
     model = tf.keras.Sequential(
-        [tf.keras.Input((32,)), layers.Dense(128, activation="relu"), layers.Dense(64, activation="relu"), layers.Dense(1)]
+        [
+            tf.keras.Input((32,)),
+            layers.Dense(128, activation="relu"),
+            layers.Dense(64, activation="relu"),
+            layers.Dense(1),
+        ]
     )
     model.compile("adam", "mse")
     return model

@@ -18,7 +18,7 @@ from crashcart.blackbox.crashfile import read_crash
 from crashcart.blackbox.output import read_output
 from crashcart.blackbox.recording import SCHEMA
 from crashcart.blackbox.ring import ForeignFileError, read_payloads
-from crashcart.blackbox.stacks import parse_stacks, split_dumps
+from crashcart.blackbox.stacks import parse_stacks
 from crashcart.errors import UnreadableRecordingError
 from crashcart.evidence import (
     ChildEnd,
@@ -190,14 +190,15 @@ def _events(raw: _Raw) -> Iterator[Event]:
 
 def _stack_dumps(raw: _Raw, hooked: dict[int, Record]) -> Iterator[StackDump]:
     found: list[StackDump] = []
-    texts: dict[int, str] = {}
+    last: dict[int, list[Record]] = {}
     for record in raw.events:
         if record["kind"] == "stack":
-            text = record.get("text") or texts.get(record["pid"], "")
-            texts[record["pid"]] = text
-            found.append(_dump(raw, hooked, record["pid"], record["at_s"], record["reason"], text))
-    for path in raw.folder.glob("stacks-*.txt"):
-        found.extend(_unread_dumps(raw, hooked, path))
+            threads = record.get("threads") or last.get(record["pid"], [])
+            last[record["pid"]] = threads
+            stacks = tuple(_read_stack(raw, thread) for thread in threads)
+            found.append(StackDump(record["at_s"], record["pid"], stacks, record["reason"]))
+    if not last:
+        found.extend(_surveyed_stacks(raw))
     for path in raw.folder.glob("fatal-*.txt"):
         pid = _pid_of(path)
         text = _read_text(path)
@@ -206,15 +207,23 @@ def _stack_dumps(raw: _Raw, hooked: dict[int, Record]) -> Iterator[StackDump]:
     yield from sorted((dump for dump in found if dump.stacks), key=lambda dump: dump.at_s)
 
 
-def _unread_dumps(raw: _Raw, hooked: dict[int, Record], path: Path) -> Iterator[StackDump]:
-    """What the watcher did not live to take over."""
-    pid = _pid_of(path)
-    if pid is None:
-        return
-    taken = [record for record in raw.events if record["kind"] == "stack" and record["pid"] == pid]
-    text = _read_text(path)[taken[-1]["end"] if taken else 0 :]
-    for dump in split_dumps(text)[-1:]:
-        yield _dump(raw, hooked, pid, _written_s(raw, path), "beat", dump)
+def _surveyed_stacks(raw: _Raw) -> Iterator[StackDump]:
+    """Where the watcher could not read stacks (no permission, an unknown interpreter), those that the hook noted itself."""
+    for record in raw.inside:
+        if record["kind"] == "holders" and record.get("frames"):
+            stack = _read_stack(raw, {"main": True, "frames": record["frames"]})
+            yield StackDump(record["unix_s"] - _started_s(raw), record["pid"], (stack,), "beat")
+
+
+def _read_stack(raw: _Raw, thread: Record) -> Stack:
+    """A stack as the watcher recorded it, innermost frame first."""
+    frames = tuple(
+        _with_source(raw, Frame(file, line, function, own=raw.own.is_own(file)))
+        for file, line, function in reversed(thread["frames"])
+        if file != "<shim>"
+    )
+    main = bool(thread["main"])
+    return Stack("main" if main else "thread", frames, main, main, bool(thread.get("cut")))
 
 
 def _dump(raw: _Raw, hooked: dict[int, Record], pid: int, at_s: float, reason: str, text: str) -> StackDump:

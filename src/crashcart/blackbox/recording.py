@@ -8,7 +8,6 @@ Does not cover: where recordings live (`store.py`), the ring format (`ring.py`),
     history.ring        samples thinned so that the whole run fits        written by the watcher
     events.ring         events, stacks, endings of children               written by the watcher
     program-PID.ring    exceptions, holders, orderly end                  written by the hook inside the program
-    stacks-PID.txt      stacks on request                                 written by faulthandler inside
     fatal-PID.txt       the stack of a fatal signal                       written by faulthandler inside
     crash-PID.txt       native frames of a fatal signal                   written by the preloaded library
     output              first and last bytes of stdout and stderr         written by the preloaded library

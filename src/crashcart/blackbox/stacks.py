@@ -1,6 +1,6 @@
-"""The stacks that Python's faulthandler wrote, as evidence.
+"""The stacks that Python's faulthandler wrote on a fatal signal, as evidence.
 
-Covers: dumps on request (one thread or all) and on a fatal signal, of Python 3.8 to 3.14.
+Covers: dumps of one thread or all, of Python 3.8 to 3.14.
 Does not cover: native frames (`crashfile.py`) or whether a line is the user's own (the caller says).
 """
 
@@ -15,7 +15,6 @@ OwnTest = Callable[[str], bool]
 
 _HEADING = re.compile(r"^(Current thread|Thread|Stack)\b(?: (0x[0-9a-f]+))?(?: \[([^\]]*)\])?.*\(most recent call first\):$")
 _FRAME = re.compile(r'^  File "(.*)", line (\d+|\?\?\?) in (.*)$')
-_FATAL = re.compile(r"^Fatal Python error: (.*)$")
 
 
 def parse_stacks(text: str, main_ident: int | None, is_own: OwnTest) -> tuple[Stack, ...]:
@@ -53,7 +52,7 @@ def _frame(match: re.Match[str], is_own: OwnTest) -> Frame:
 
 
 def _unescape(text: str) -> str:
-    """Faulthandler writes what is not ASCII as \\xNN, \\uNNNN or \\UNNNNNNNN."""
+    r"""Faulthandler writes what is not ASCII as \xNN, \uNNNN or \UNNNNNNNN."""
     if "\\" not in text:
         return text
     return re.sub(
@@ -61,22 +60,3 @@ def _unescape(text: str) -> str:
         lambda match: chr(int(next(group for group in match.groups() if group), 16)),
         text,
     )
-
-
-def split_dumps(text: str) -> list[str]:
-    """Several dumps of one file, apart: inside a dump a blank line stands before each further thread, between two none."""
-    dumps: list[list[str]] = []
-    previous = "x"
-    for line in text.split("\n"):
-        if _FATAL.match(line) or (_HEADING.match(line) and (previous != "" or not dumps)):
-            dumps.append([])
-        if dumps:
-            dumps[-1].append(line)
-        previous = line
-    return ["\n".join(lines) + "\n" for lines in dumps]
-
-
-def fatal_message(text: str) -> str | None:
-    """What faulthandler called the fatal signal, such as `Segmentation fault`."""
-    match = _FATAL.match(text)
-    return match.group(1) if match else None

@@ -21,7 +21,7 @@ _PREFIX = re.compile(
     | \d{4}-\d\d-\d\d[T\ ]\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d)?:?(?:\ |$)                   # a timestamp
     | [A-Z][a-z]{2}\ [\ \d]?\d\ \d\d:\d\d:\d\d\ [\w.-]{1,64}\ [\w./@-]{1,64}(?:\[\d{1,9}\])?:(?:\ |$)  # journald
     | [\w.-]{1,64}\ {0,40}\|(?:\ |$)                                                                  # docker compose
-    | \[\d{1,6},\d{1,6}\]<std(?:err|out)>:\ ?                                                         # mpirun
+    | \[\d{1,6},\d{1,6}\]<std(?:err|out)>:                                                           # mpirun
     | \([\w\ .:-]{0,64}pid=\d{1,9}[^)]{0,64}\)(?:\ |$)                                                # ray
     | \[rank\d{1,5}\]:\ ?                                                                             # torchrun
     | >(?:\ |$)                                                                                       # quoted

@@ -1,22 +1,26 @@
-"""Asking one hooked process for stacks and holders, by signals that cannot hurt it.
+"""One hooked process: its stacks, read from outside, and its largest named objects, asked for.
 
-Covers: sending a request only where the hook's own handler will take it, and taking over what was written.
-Does not cover: when to ask (`pace.py`). The process is never signalled while its main thread waits for signals
-(`pause`, `sigwait`), because any caught signal would end that wait.
+Covers: finding out how to read its interpreter, reading its stacks without disturbing it, and asking for a survey of
+holders by a pipe or a signal that cannot hurt it.
+Does not cover: when to do either (`pace.py`). The one signal is sent only where the hook's own handler will take it, and
+never while the main thread waits for signals (`pause`, `sigwait`), because any caught signal would end that wait.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
+from crashcart.blackbox.ring import ForeignFileError, read_payloads
 from crashcart.probe.process import ProcessReader
-from crashcart.record.inside._crashcart_hook import ALL_STACKS_SIGNAL, HOLDERS_SIGNAL, STACK_SIGNAL
+from crashcart.probe.python_stack import FrameFacts, Interpreter, PythonStackReader
+from crashcart.record.inside._crashcart_hook import HOLDERS_SIGNAL
 
-LARGEST_FILE_BYTES = 512 * 1024
-LARGEST_DUMP_BYTES = 24 * 1024
+MOST_KEPT_FRAMES = 60
 
-# pause, rt_sigsuspend, rt_sigtimedwait, signalfd reads show as read and are harmless (ours is not in the set).
+# pause, rt_sigsuspend, rt_sigtimedwait; a signalfd shows as read and is harmless (ours is not in its set).
 _WAITS_FOR_SIGNALS = {
     "x86_64": frozenset({34, 130, 128}),
     "aarch64": frozenset({133, 137}),
@@ -28,25 +32,27 @@ class Respondent:
 
     def __init__(self, pid: int, folder: Path) -> None:
         self.pid = pid
-        self.reader = ProcessReader(pid)
-        self._path = folder / f"stacks-{pid}.txt"
+        self._process = ProcessReader(pid)
         self._pipe = folder / f"ask-{pid}"
-        self._taken_bytes = 0
+        self._stacks = _stack_reader(pid, folder / f"program-{pid}.ring")
         self._main_cpu_ns: int | None = None
 
-    def ask_stack(self) -> bool:
-        """Ask for the main thread's stack, if it has done anything since the last time."""
-        cpu_ns = self.reader.main_thread_cpu_ns()
-        if cpu_ns is None or cpu_ns == self._main_cpu_ns:
-            return False
-        if not self._send(STACK_SIGNAL):
-            return False
+    def main_stack(self) -> list[dict[str, Any]] | None:
+        """The main thread's stack, if it has done anything since the last time."""
+        cpu_ns = self._process.main_thread_cpu_ns()
+        if self._stacks is None or cpu_ns is None or cpu_ns == self._main_cpu_ns:
+            return None
         self._main_cpu_ns = cpu_ns
-        return True
+        frames = self._stacks.main_thread()
+        return None if not frames else [_thread(frames, main=True)]
 
-    def ask_all_stacks(self) -> bool:
-        """Ask for the stacks of all threads: dearer, and only when the end may be near."""
-        return self._send(ALL_STACKS_SIGNAL)
+    def all_stacks(self) -> list[dict[str, Any]] | None:
+        """The stacks of all threads."""
+        if self._stacks is None:
+            return None
+        frames = self._stacks.main_thread()
+        main = [_thread(frames, main=True)] if frames else []
+        return [*main, *(_thread(each, main=False) for each in self._stacks.other_threads())] or None
 
     def ask_holders(self) -> bool:
         """Ask for the largest named objects: the hook's own thread if there is one, else the main thread, which answers
@@ -54,7 +60,7 @@ class Respondent:
         try:
             pipe = os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
-            return self._send(HOLDERS_SIGNAL)
+            return self._signal()
         try:
             return os.write(pipe, b"h") == 1
         except OSError:
@@ -62,33 +68,41 @@ class Respondent:
         finally:
             os.close(pipe)
 
-    def _send(self, number: int) -> bool:
+    def _signal(self) -> bool:
         """Signal the process if, at this moment, its handler is in place and its main thread may be disturbed."""
-        caught, blocked = self.reader.signals_caught(), self.reader.signals_blocked_main()
-        bit = 1 << (number - 1)
+        caught, blocked = self._process.signals_caught(), self._process.signals_blocked_main()
+        bit = 1 << (HOLDERS_SIGNAL - 1)
         if caught is None or not caught & bit or (blocked or 0) & bit:
             return False
-        if self.reader.main_thread_sleeping_in() in _WAITS_FOR_SIGNALS:
+        if self._process.main_thread_sleeping_in() in _WAITS_FOR_SIGNALS:
             return False
         try:
-            os.kill(self.pid, number)
+            os.kill(self.pid, HOLDERS_SIGNAL)
         except OSError:
             return False
         return True
 
-    def collect(self) -> tuple[str, int] | None:
-        """What was written since the last time and how far the file is taken over; None where nothing new is there."""
-        try:
-            size_bytes = self._path.stat().st_size
-            if size_bytes <= self._taken_bytes:
-                return None
-            with self._path.open("rb") as stream:
-                stream.seek(max(self._taken_bytes, size_bytes - LARGEST_DUMP_BYTES))
-                text = stream.read(LARGEST_DUMP_BYTES).decode("utf-8", "replace")
-            self._taken_bytes = size_bytes
-            if size_bytes > LARGEST_FILE_BYTES:
-                os.truncate(self._path, 0)
-                self._taken_bytes = 0
-        except OSError:
-            return None
-        return text, self._taken_bytes
+    def close(self) -> None:
+        """Give the descriptors back."""
+        self._process.close()
+        if self._stacks is not None:
+            self._stacks.close()
+
+
+def _stack_reader(pid: int, ring: Path) -> PythonStackReader | None:
+    """A reader for the interpreter that the hook described in its first record; None where it cannot be read."""
+    try:
+        first: dict[str, Any] = next((json.loads(payload) for payload in read_payloads(ring.read_bytes())), {})
+    except (OSError, ForeignFileError):
+        return None
+    if not first.get("version") or not first.get("thread_state"):
+        return None
+    major, minor = first["version"]
+    interpreter = Interpreter((major, minor), first["thread_state"], first["code_type"], first["code_bytes"])
+    reader = PythonStackReader(pid, interpreter)
+    return None if reader.unreadable else reader
+
+
+def _thread(frames: list[FrameFacts], main: bool) -> dict[str, Any]:
+    """A stack as it is recorded: innermost first, the outermost left out where it is very deep."""
+    return {"main": main, "frames": frames[:MOST_KEPT_FRAMES], "cut": len(frames) > MOST_KEPT_FRAMES}

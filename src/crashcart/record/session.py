@@ -84,10 +84,21 @@ def _start(argv: Sequence[str], recorder: Recorder | None, before: _Before, mask
         if recorder is not None:
             store.remove(recorder.folder)
         raise
+    _outlive()
     watch = Watch(pid, recorder, _gauge(pid, recorder, before), started_s)
     if recorder is not None:
         recorder.note("spawned", 0.0, pid=pid, text=f"pid {pid} started", start_ticks=watch.gauge.process.start_ticks())
     return watch
+
+
+def _outlive() -> None:
+    """Ask not to be killed for memory, where that is allowed: while a large victim is being cleared away, the kernel may
+    take a second one, and the watcher in the same group is often all that is left. The program started before this and
+    keeps its own score."""
+    try:
+        Path("/proc/self/oom_score_adj").write_text("-999")
+    except OSError:
+        return
 
 
 def _open(argv: Sequence[str]) -> tuple[Recorder | None, str | None]:

@@ -1,4 +1,4 @@
-"""The light parent: samples the program, asks for last words when memory runs short, and sees how it ends.
+"""The light parent: samples the program, takes its last words when memory runs short, and sees how it ends.
 
 Covers: the loop from the start of the program to its end.
 Does not cover: starting it (`spawn.py`), the folder on disk (`blackbox`), or what its end means (`why/`). Nothing here
@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from crashcart.blackbox.recording import Recorder
 from crashcart.evidence import Sample
@@ -57,8 +58,7 @@ class Watch:
         self._next_beat_s = pace.FIRST_BEAT_S
         self._words_at_s = self._holders_at_s = float("-inf")
         self._words_bytes = self._holders_bytes = 0
-        self._asked: dict[int, tuple[float, str]] = {}
-        self._last_text: dict[int, str] = {}
+        self._last_stack: dict[int, list[dict[str, Any]]] = {}
         self._listed_at_s = float("-inf")
         self._active_s = 0.0
         self._active_cpu_s = 0.0
@@ -112,8 +112,8 @@ class Watch:
         self._recent = [each for each in self._recent if at_s - each.at_s <= SPAN_S] + [sample]
         self._note_gone(at_s)
         self._find_respondents(at_s)
-        self._collect()
-        self._ask(at_s, sample)
+        self._take_words(at_s, sample)
+        self._ask_for_holders(at_s, sample)
         headroom = None if sample.limit_bytes is None or sample.used_bytes is None else sample.limit_bytes - sample.used_bytes
         return pace.interval_s(headroom)
 
@@ -121,7 +121,9 @@ class Watch:
         for pid, name, rss_bytes in self.gauge.gone:
             if self.recorder is not None and (pid in self._respondents or rss_bytes > 0):
                 self.recorder.note("child-end", at_s, pid=pid, name=name, rss_bytes=rss_bytes or None)
-            self._respondents.pop(pid, None)
+            gone = self._respondents.pop(pid, None)
+            if gone is not None:
+                gone.close()
         self.gauge.gone.clear()
 
     def _find_respondents(self, at_s: float) -> None:
@@ -138,21 +140,24 @@ class Watch:
                 if pid not in self._respondents and (pid == self.pid or pid in self.gauge.descendants):
                     self._respondents[pid] = Respondent(pid, self.recorder.folder)
 
-    def _ask(self, at_s: float, sample: Sample) -> None:
+    def _take_words(self, at_s: float, sample: Sample) -> None:
+        """Stacks: of all threads each time more memory is gone when it runs short, of the main thread at a slow beat."""
         pressure = _pressure(self._recent)
         used_bytes = sample.used_bytes or sample.tree_rss_bytes or 0
         if pressure and pace.wants_last_words(pressure, used_bytes - self._words_bytes, at_s - self._words_at_s):
             self._words_at_s, self._words_bytes = at_s, used_bytes
             self._tell_short(pressure)
             for respondent in self._heaviest():
-                self._asked_if(respondent, respondent.ask_all_stacks(), at_s, "memory")
+                self._keep_stack(respondent, respondent.all_stacks(), at_s, "memory")
         elif at_s >= self._next_beat_s:
             self._beat_s = pace.next_beat_s(self._beat_s)
             self._next_beat_s = at_s + self._beat_s
             for respondent in self._heaviest():
-                self._asked_if(respondent, respondent.ask_stack(), at_s, "beat")
+                self._keep_stack(respondent, respondent.main_stack(), at_s, "beat")
             self._watch_for_quiet(at_s)
         self._words_bytes = min(self._words_bytes, used_bytes)
+
+    def _ask_for_holders(self, at_s: float, sample: Sample) -> None:
         grown_bytes = (sample.tree_rss_bytes or 0) - self._holders_bytes
         if pace.wants_holders(grown_bytes, at_s - self._holders_at_s, sample.limit_bytes):
             self._holders_at_s, self._holders_bytes = at_s, sample.tree_rss_bytes or 0
@@ -168,9 +173,12 @@ class Watch:
         )
         return by_weight[:4]
 
-    def _asked_if(self, respondent: Respondent, asked: bool, at_s: float, reason: str) -> None:
-        if asked:
-            self._asked[respondent.pid] = (at_s, reason)
+    def _keep_stack(self, respondent: Respondent, threads: list[dict[str, Any]] | None, at_s: float, reason: str) -> None:
+        if threads is None or self.recorder is None:
+            return
+        same = self._last_stack.get(respondent.pid) == threads
+        self._last_stack[respondent.pid] = threads
+        self.recorder.note("stack", round(at_s, 3), pid=respondent.pid, reason=reason, threads=None if same else threads)
 
     def _watch_for_quiet(self, at_s: float) -> None:
         """A program that stopped using the processor is worth one look at all its threads, in case it never wakes."""
@@ -180,18 +188,7 @@ class Watch:
         elif at_s - self._active_s >= pace.QUIET_S and not self._quiet_told:
             self._quiet_told = True
             for respondent in self._heaviest():
-                self._asked_if(respondent, respondent.ask_all_stacks(), at_s, "hang")
-
-    def _collect(self) -> None:
-        for pid, respondent in self._respondents.items():
-            taken = respondent.collect()
-            if taken is None or self.recorder is None:
-                continue
-            text, end = taken
-            at_s, reason = self._asked.get(pid, (self.now_s(), "beat"))
-            same = self._last_text.get(pid) == text
-            self._last_text[pid] = text
-            self.recorder.note("stack", at_s, pid=pid, reason=reason, text=None if same else text, end=end)
+                self._keep_stack(respondent, respondent.all_stacks(), at_s, "hang")
 
     def _tell_short(self, pressure: pace.Pressure) -> None:
         if not self._short_told:
@@ -203,8 +200,7 @@ class Watch:
             self.recorder.note(kind, self.now_s(), text=text)
 
     def last_look(self) -> None:
-        """After the end: take over the stacks that were still on their way, and note which descendants live on."""
-        self._collect()
+        """After the end: note the descendants that ended with it."""
         if self.recorder is not None:
             self._note_gone(self.now_s())
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from crashcart.why._said import Force, Kind, Said, raiser
+from crashcart.why._said import Force, Kind, Said, own_frame, raiser
 
 
 def _words(text: str) -> frozenset[str]:
@@ -89,6 +89,9 @@ _UNRECOGNISED = re.compile(
 _LOADS = re.compile(r"^(?:load_\w+|restore\w*|_?deseriali[sz]e\w*|from_config|model_from_\w+|_load_\w+|_legacy_load)$")
 
 
+_LOADING_CALL = re.compile(r"\b(?:load_model|load_weights|load_state_dict|restore|model_from_\w+|from_config)\(")
+
+
 def missing_name(said: Said) -> tuple[Kind, Force] | None:
     """The kind of failure where a name is missing; None where none is, or where it is the user's own."""
     for look in (_partial, _module_attribute, _object_attribute, _no_module, _import_name, _argument):
@@ -100,7 +103,10 @@ def missing_name(said: Said) -> tuple[Kind, Force] | None:
 
 def loads_a_file(said: Said) -> bool:
     """Whether the exception came out of a framework that was loading a model, weights or a checkpoint."""
-    return any(_LOADS.match(frame.function) for frame in said.frames if not frame.own)
+    if any(_LOADS.match(frame.function) for frame in said.frames if not frame.own):
+        return True
+    asked = own_frame(said.frames)
+    return asked is not None and _LOADING_CALL.search(asked.source or "") is not None
 
 
 def shadowing_file(said: Said) -> str | None:

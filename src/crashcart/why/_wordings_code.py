@@ -185,6 +185,7 @@ _SHAPES = (
         r"|before the loop, but shape",
         r"can not cast tensorspec|values != expected|need value\.shape >= size|must be >= target|too many indices",
         r"is out of bounds for array of dimension|dimension out of range|target batch size|does not match length",
+        r"contains no shape|shape (?:is|must be) (?:unknown|fully|known)|unknown (?:rank|shape)|undefined shape",
         r"does not match (?:the )?(?:shape|size|number)|expected \d+d|expected dimension|columns passed",
         raised=True,
     ),

@@ -10,7 +10,8 @@ from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._figures import allocated_shape, requested_bytes, type_named
 from crashcart.why._said import Kind
-from crashcart.why._text import Statement, conclude, stated
+from crashcart.why._statement import Statement, conclude
+from crashcart.why._text import stated
 
 
 @rule("W103", "allocation-refused", Rank.KIND)
@@ -101,6 +102,6 @@ def _remedy(words: str, limit: tuple[str, int] | None) -> tuple[str, ...]:
     )
     steps.append(
         "if the size is modest, RAM was full already: look for what grows in the loop (a leak: lists of tensors, models"
-        " rebuilt in each step), with `crashcart leaks -- python your_script.py`"
+        " rebuilt in each step)"
     )
     return tuple(steps)

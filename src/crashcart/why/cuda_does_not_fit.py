@@ -11,7 +11,8 @@ from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._advice import Advice, advice, advise
 from crashcart.why._said import Force, Kind
-from crashcart.why._text import conclude, quote_line, stated
+from crashcart.why._statement import conclude, quote_line
+from crashcart.why._text import stated
 
 _LAST_LINES = 50
 _CUDNN_LOADED = re.compile(r"Loaded cuDNN version (\d{4,5})\b")

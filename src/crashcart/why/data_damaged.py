@@ -10,9 +10,10 @@ from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._advice import Advice, advice, advise
 from crashcart.why._said import Kind
-from crashcart.why._text import conclude, first_sentence, stated
+from crashcart.why._statement import conclude, first_sentence
+from crashcart.why._text import stated
 
-_SCAN = "find the bad files before training: `crashcart data FOLDER` reads each file once"
+_SCAN = "find all bad files before the next run: decode each one once in a loop, and print the path where that fails"
 _ADVICE: tuple[Advice, ...] = (
     advice(
         r"starting with '?b\\?'|b\\'\\\\x",

@@ -9,7 +9,8 @@ from crashcart.evidence import Ending, ErrorRecord, Log, Program
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._said import Kind
-from crashcart.why._text import conclude, first_sentence, stated
+from crashcart.why._statement import conclude, first_sentence
+from crashcart.why._text import stated
 
 _PATH = re.compile(
     r"['\"`]([^'\"`\s][^'\"`]{0,400})['\"`]|(?:^|[\s=:(])((?:/|[A-Za-z]:\\|gs://|s3://|\.{1,2}/)[^\s;,'\")]+)"

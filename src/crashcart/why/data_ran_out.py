@@ -9,7 +9,8 @@ from crashcart.evidence import Ending, ErrorRecord, Log
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._said import Force, Kind
-from crashcart.why._text import conclude, stated
+from crashcart.why._statement import conclude
+from crashcart.why._text import stated
 
 _BATCHES = re.compile(r"in this case, (\d+) batches")
 _EMPTY = re.compile(r"non-empty|unexpected result|variable 'logs'|current size 0")

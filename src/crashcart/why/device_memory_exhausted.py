@@ -10,7 +10,8 @@ from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._figures import allocated_shape, allocator_stats, held_by_others, requested_bytes, type_named
 from crashcart.why._said import Kind
-from crashcart.why._text import conclude, stated
+from crashcart.why._statement import conclude
+from crashcart.why._text import stated
 
 
 @rule("W104", "device-memory-exhausted", Rank.KIND)
@@ -73,7 +74,5 @@ def _remedy(words: str, shape: tuple[int, ...] | None) -> tuple[str, ...]:
             " fragmented"
         )
     steps.append("train in mixed precision: tf.keras.mixed_precision.set_global_policy('mixed_float16')")
-    steps.append(
-        "smaller inputs or fewer units; see what fits with `crashcart fit model.py:NAME --batch B --phase train`"
-    )
+    steps.append("smaller inputs or fewer units")
     return tuple(steps)

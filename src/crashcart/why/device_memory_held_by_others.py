@@ -10,7 +10,8 @@ from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._figures import Holding, held_by_others
 from crashcart.why._said import Kind
-from crashcart.why._text import conclude, stated
+from crashcart.why._statement import conclude
+from crashcart.why._text import stated
 
 _REMEDY = (
     "`nvidia-smi` names the other processes on the device: end the stale one, or choose another device with"

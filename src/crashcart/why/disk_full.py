@@ -10,7 +10,8 @@ from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._said import Kind
-from crashcart.why._text import conclude, stated
+from crashcart.why._statement import conclude
+from crashcart.why._text import stated
 
 _QUOTA = re.compile(r"quota|errno = 122|errno 122|edquot")
 _PATH = re.compile(r"((?:/|[A-Za-z]:\\)[^\s'\";,:]+)")

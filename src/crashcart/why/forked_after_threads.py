@@ -8,7 +8,8 @@ from crashcart.evidence import Ending, ErrorRecord, Log
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._said import Kind
-from crashcart.why._text import conclude, stated
+from crashcart.why._statement import conclude
+from crashcart.why._text import stated
 
 
 @rule("W210", "forked-after-threads", Rank.KIND)

@@ -9,7 +9,8 @@ from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._advice import Advice, advice, advise
 from crashcart.why._said import Kind
-from crashcart.why._text import conclude, first_sentence, stated
+from crashcart.why._statement import conclude, first_sentence
+from crashcart.why._text import stated
 
 _COMPAT = (
     "TF 1 code on TF 2: at the top, `import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()` (or"

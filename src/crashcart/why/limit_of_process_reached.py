@@ -9,7 +9,8 @@ from crashcart.evidence import Ending, ErrorRecord, Log, Machine, Sample
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._said import Kind
-from crashcart.why._text import conclude, stated
+from crashcart.why._statement import conclude
+from crashcart.why._text import stated
 
 _FILES = re.compile(r"open files|errno 2[34]|ancdata|inotify|random_device")
 _FILE_SIZE = re.compile(r"errno 27|file too large")

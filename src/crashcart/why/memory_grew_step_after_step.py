@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from crashcart.evidence import (
@@ -14,11 +15,12 @@ from crashcart.evidence import (
     Program,
     Sample,
     StackDump,
+    place,
 )
-from crashcart.finding import Cause, Confidence, Finding
+from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.units import duration, size
-from crashcart.why._growth import ended_inside_loop, final_rise, growing_holder, is_stepping
+from crashcart.why._growth import Rise, ended_inside_loop, final_rise, growing_holder, is_stepping
 from crashcart.why._kill import FULL_FRACTION, dumps_of, fullness
 from crashcart.why._oom import Scene
 from crashcart.why._place import held_words, last_place
@@ -91,6 +93,21 @@ def memory_grew_step_after_step(
             "build models, datasets and tf.functions once, before the loop; bound caches and histories",
         ),
         Confidence.LIKELY,
-        last_place(stacks, pid, ending),
+        _growing_place(dumps, rise, grown[1].name if grown is not None and named else None)
+        or last_place(stacks, pid, ending),
         held_words(holders, ending),
     )
+
+
+def _growing_place(dumps: list[StackDump], rise: Rise, holder: str | None) -> Where | None:
+    """The line seen in the loop that puts something into the growing container."""
+    if holder is None:
+        return None
+    name = re.escape(holder.rpartition(".")[2])
+    grows = re.compile(rf"\b{name}\s*(?:\.(?:append|extend|add|insert|put|update|setdefault|push)\b|\[[^\]]*\]\s*=|\+=)")
+    for dump in dumps:
+        for stack in dump.stacks:
+            for frame in reversed(stack.frames) if rise.start_s <= dump.at_s <= rise.end_s + 1 else ():
+                if frame.own and frame.source and grows.search(frame.source):
+                    return place(frame)
+    return None

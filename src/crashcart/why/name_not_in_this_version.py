@@ -9,7 +9,8 @@ from crashcart.evidence import Ending, Environment, ErrorRecord, Log
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._said import Kind, Said
-from crashcart.why._text import conclude, first_sentence, stated
+from crashcart.why._statement import conclude, first_sentence
+from crashcart.why._text import stated
 
 _NAMED = (
     re.compile(r"module '(?P<owner>[\w.]+)' has no attribute '(?P<name>\w+)'"),

@@ -11,7 +11,8 @@ from crashcart.rule import Rank, rule
 from crashcart.why._advice import advise
 from crashcart.why._package_advice import PACKAGE_ADVICE
 from crashcart.why._said import Kind, Said, package_of
-from crashcart.why._text import conclude, quote_line, stated
+from crashcart.why._statement import conclude, quote_line
+from crashcart.why._text import stated
 
 _MOST_NAMED = 6
 _LAST_LINES = 50

@@ -9,7 +9,8 @@ from crashcart.evidence import Ending, ErrorRecord, Log
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._said import Kind
-from crashcart.why._text import conclude, stated
+from crashcart.why._statement import conclude
+from crashcart.why._text import stated
 
 
 @rule("W204", "recursion-without-end", Rank.KIND)

@@ -10,7 +10,8 @@ from crashcart.rule import Rank, rule
 from crashcart.why._advice import Advice, advice, advise
 from crashcart.why._figures import shapes_in
 from crashcart.why._said import Kind
-from crashcart.why._text import Statement, conclude, first_sentence, stated
+from crashcart.why._statement import Statement, conclude, first_sentence
+from crashcart.why._text import stated
 
 _OTHER_VERSION = (
     "load it with the version that wrote it, and re-save: Keras 2 files on TensorFlow 2.16 or newer need `pip"

@@ -11,7 +11,8 @@ from crashcart.rule import Rank, rule
 from crashcart.why._advice import Advice, advice, advise
 from crashcart.why._figures import shapes_in
 from crashcart.why._said import Kind
-from crashcart.why._text import Statement, conclude, first_sentence, stated
+from crashcart.why._statement import Statement, conclude, first_sentence
+from crashcart.why._text import stated
 
 _LOSS = re.compile(r"loss|entropy|mse|logits|target", re.IGNORECASE)
 _ADVICE: tuple[Advice, ...] = (

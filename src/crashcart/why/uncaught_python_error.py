@@ -10,7 +10,8 @@ from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._names import shadowing_file
 from crashcart.why._said import Force, Said, own_frame, said_by_error
-from crashcart.why._text import first_sentence, judge_confidence, main_error, quote_error, states_a_kind
+from crashcart.why._statement import first_sentence, judge_confidence, quote_error, with_source
+from crashcart.why._text import main_error, states_a_kind
 
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
 _USUAL_IMPORTS = {
@@ -53,11 +54,12 @@ def uncaught_python_error(
 
     Read the exception at the named line; for missing names and packages the next thing to type is given.
     """
-    main = main_error(errors, ending)
+    main = main_error(errors)
     if main is None or main.name in _NOT_FAILURES or states_a_kind(main):
         return
     said = said_by_error(main)
-    frame = (said.message.own_frame() if said.message else None) or own_frame(main.frames)
+    told = with_source(said.message.own_frame(), main.frames) if said.message else None
+    frame = told or own_frame(main.frames)
     words = first_sentence(said.words)
     yield Finding(
         cause=Cause.PYTHON_ERROR,
@@ -73,8 +75,9 @@ def _facts(main: ErrorRecord, frame: Frame | None) -> Iterator[str]:
     yield quote_error(main)
     for earlier in main.chain[:2]:
         yield f"raised from or while handling {quote_error(earlier)}"
-    if frame and frame.source:
-        yield f"the line was `{frame.source}`"
+    call = own_frame(main.frames)
+    if frame and call and (call.file, call.line) != (frame.file, frame.line):
+        yield f"the call that ran it: {call.file}, line {call.line}" + (f": {call.source}" if call.source else "")
 
 
 def _remedy(said: Said, frame: Frame | None, environment: Environment | None) -> Iterator[str]:

@@ -10,7 +10,8 @@ from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._advice import Advice, advice, advise
 from crashcart.why._said import Kind
-from crashcart.why._text import Statement, conclude, first_sentence, quote_line, stated
+from crashcart.why._statement import Statement, conclude, first_sentence, quote_line
+from crashcart.why._text import stated
 
 _SMALLEST = ("-2147483648", "-9223372036854775808")
 _ADVICE: tuple[Advice, ...] = (

@@ -6,7 +6,7 @@ import faulthandler
 import tempfile
 import threading
 
-from crashcart.blackbox.stacks import parse_stacks, split_dumps
+from crashcart.blackbox.stacks import parse_stacks
 
 
 def dump(all_threads: bool) -> str:
@@ -42,25 +42,14 @@ def test_all_threads_are_told_apart_and_main_is_known_by_its_ident() -> None:
     assert any(stack.frames[-1].function == "wait" for stack in stacks if not stack.main)
 
 
-def test_several_dumps_in_one_file_come_apart() -> None:
-    done = threading.Event()
-    worker = threading.Thread(target=done.wait)
-    worker.start()
-    text = dump(True) + dump(False) + dump(True)
-    done.set()
-    worker.join()
-    assert [len(parse_stacks(each, None, own)) for each in split_dumps(text)] == [2, 1, 2]
-
-
-def test_a_fatal_dump_is_one_dump_and_names_the_crashed_thread() -> None:
+def test_a_fatal_dump_names_the_crashed_thread() -> None:
     text = (
         "Fatal Python error: Segmentation fault\n\n"
         'Current thread 0x00007f01 (most recent call first):\n  File "/a/é.py", line 3 in f\n'
         '  File "/a/train.py", line 9 in <module>\n\n'
         'Thread 0x00007f02 (most recent call first):\n  File "/a/b.py", line 1 in g\n\nExtension modules: x (total: 1)\n'
     )
-    (only,) = split_dumps(text)
-    crashed, other = parse_stacks(only, 0x7F02, lambda file: True)
+    crashed, other = parse_stacks(text, 0x7F02, lambda file: True)
     assert crashed.current
     assert not crashed.main
     assert other.main

@@ -5,7 +5,7 @@ import os
 
 library = ctypes.CDLL(os.path.join(os.environ["CRASHCART_BENCH_TMP"], "libresample.so"))
 
-step_size = lambda count, groups: library.mean_step(count, groups)  # noqa: E731  # <-- dies here
+step_size = lambda count, groups: library.mean_step(count, groups)  # <-- dies here
 
 
 def main():

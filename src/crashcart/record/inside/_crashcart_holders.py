@@ -59,10 +59,9 @@ def _named(frames: list[Any]) -> list[tuple[str, str, Any]]:
     found: list[tuple[str, str, Any]] = []
     inner: list[tuple[str, str, Any]] = []
     modules: dict[int, tuple[str, dict[str, Any]]] = {}
-    traced = sys.gettrace() is not None
     for frame in frames:
         own = is_own(frame.f_code.co_filename)
-        if frame.f_code.co_flags & _OPTIMIZED and not traced and (own or frame.f_code.co_name in _FIT_FUNCTIONS):
+        if frame.f_code.co_flags & _OPTIMIZED and frame.f_trace is None and (own or frame.f_code.co_name in _FIT_FUNCTIONS):
             (found if own else inner).extend(_locals(frame, own))
         if own:
             modules[id(frame.f_globals)] = (frame.f_globals.get("__name__", "?"), frame.f_globals)
@@ -76,7 +75,7 @@ def _named(frames: list[Any]) -> list[tuple[str, str, Any]]:
 
 def _locals(frame: Any, own: bool) -> list[tuple[str, str, Any]]:
     """The variables of a function. Before Python 3.13 the frame keeps the snapshot it makes: empty it again, or it would
-    keep alive what the function deletes (never under a tracer, which would write it back)."""
+    keep alive what the function deletes (never in a traced frame, to which the tracer would write it back)."""
     snapshot = frame.f_locals
     scope = frame.f_code.co_name
     found = [(name, scope, value) for name, value in snapshot.items() if own or _is_dataset(value)]

@@ -1,8 +1,8 @@
 """The part of the recorder that lives inside the program: standard library only, nothing of the program changed.
 
-Covers: Python stacks on fatal signals and on request (by signals that the watcher sends), uncaught exceptions in the
-main and other threads, the orderly end, and the largest named objects on request (`_crashcart_holders`).
-Does not cover: sampling, limits, endings: the watcher does that from outside. Whatever fails here is dropped: the
+Covers: the Python stack of a fatal signal, uncaught exceptions in the main and other threads, the orderly end, the
+largest named objects on request (`_crashcart_holders`), and what the watcher must know to read stacks from outside.
+Does not cover: sampling, stacks, limits, endings: the watcher does that from outside. Whatever fails here is dropped: the
 program must run as it would without us.
 """
 
@@ -18,10 +18,8 @@ import time
 from types import TracebackType
 from typing import Any
 
-# Real-time signals that neither glibc, Python nor the frameworks use; the watcher looks at SigCgt before it sends one,
-# because their default action would end the process.
-STACK_SIGNAL = 47
-ALL_STACKS_SIGNAL = 48
+# A real-time signal that neither glibc, Python nor the frameworks use; the watcher looks at SigCgt before it sends it,
+# because its default action would end the process.
 HOLDERS_SIGNAL = 49
 
 RING_BYTES = 256 * 1024
@@ -59,9 +57,6 @@ class _Hook:
     def arm(self) -> None:
         """Open this process's own files and point the handlers at them."""
         self.ring = _load_ring().Ring(os.path.join(self.directory, f"program-{self.pid}.ring"), RING_BYTES)
-        stacks = _high_descriptor(os.path.join(self.directory, f"stacks-{self.pid}.txt"))
-        faulthandler.register(STACK_SIGNAL, file=stacks, all_threads=False)
-        faulthandler.register(ALL_STACKS_SIGNAL, file=stacks, all_threads=True)
         if self.fatal_is_ours or not faulthandler.is_enabled():
             self.fatal_is_ours = True
             faulthandler.enable(_high_descriptor(os.path.join(self.directory, f"fatal-{self.pid}.txt")))
@@ -88,9 +83,8 @@ def start(directory: str) -> None:
         executable=sys.executable,
         prefixes=sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.__file__)}),
         path=[entry for entry in sys.path if os.path.abspath(entry) != _HERE],
-        main_thread=threading.main_thread().ident,
-        native=hook.native,
         fatal_is_ours=hook.fatal_is_ours,
+        **_interpreter(hook),
     )
 
 
@@ -138,6 +132,31 @@ def _arm_native(crash_file: str) -> bool:
     return True
 
 
+def _interpreter(hook: _Hook) -> dict[str, Any]:
+    """What the watcher needs to read this interpreter's stacks from outside: addresses, and the shape of code objects."""
+    code_type = type(_forked.__code__)
+    plain = sys.implementation.name == "cpython" and not hasattr(sys, "gettotalrefcount")
+    plain = plain and getattr(sys, "_is_gil_enabled", lambda: True)() and sys.maxsize > 2**32
+    return {
+        "main_thread": threading.main_thread().ident,
+        "native": hook.native,
+        "version": list(sys.version_info[:2]) if plain else None,
+        "thread_state": _thread_state(hook) if plain else None,
+        "code_type": id(code_type),
+        "code_bytes": code_type.__basicsize__,
+    }
+
+
+def _thread_state(hook: _Hook) -> int:
+    if hook.native:
+        return os.write(-47, b"crashcart:thread")
+    import ctypes  # 8 ms; the native part answers the same at once
+
+    find = ctypes.pythonapi.PyThreadState_Get
+    find.restype = ctypes.c_void_p
+    return int(find() or 0)
+
+
 def _forked() -> None:
     global _state
     parent, _state = _state, None
@@ -149,7 +168,7 @@ def _forked() -> None:
         hook = _Hook(parent.directory)
         hook.fatal_is_ours = parent.fatal_is_ours
         hook.arm()
-        hook.append("fork", parent=parent.pid, native=hook.native, main_thread=threading.get_ident())
+        hook.append("fork", parent=parent.pid, **_interpreter(hook))
         _state = hook
     except Exception:
         _state = None
@@ -303,4 +322,5 @@ def _answer(hook: _Hook, pipe: int) -> None:
 
 def _record_holders(hook: _Hook, frames: list[Any]) -> None:
     holders = _load("_crashcart_holders", os.path.join(_HERE, "_crashcart_holders.py"))
-    hook.append("holders", modules=_frameworks(), **holders.survey(frames))
+    places = [(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) for frame in frames[:MOST_FRAMES]]
+    hook.append("holders", modules=_frameworks(), frames=places, **holders.survey(frames))
