@@ -1,10 +1,13 @@
 """crashcart: no kernel dies unexplained, no kernel dies of memory that could have lived, no work is lost.
 
 `import crashcart as cc` imports nothing heavy and never TensorFlow; each name below is loaded when it is first used.
+A room's name (`cc.why`) is the function of that name, also after the room's package has been imported.
 """
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,13 +23,30 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'crashcart' has no attribute {name!r}")
-    from importlib import import_module
+class _Lazy:
+    """An attribute of the package that imports its home when it is first read.
 
-    return getattr(import_module(_HOMES[name]), name)
+    It is a data descriptor on the package's class, so it also wins over the binding of a sub-package by the same name,
+    which Python makes on import.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, package: ModuleType | None, _kind: type | None = None) -> Any:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[self.name]), self.name)
+
+    def __set__(self, package: ModuleType, value: object) -> None:
+        return
 
 
-def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+class _Package(ModuleType):
+    def __dir__(self) -> list[str]:
+        return sorted([*__all__, "__version__"])
+
+
+for _name in _HOMES:
+    setattr(_Package, _name, _Lazy(_name))
+sys.modules[__name__].__class__ = _Package

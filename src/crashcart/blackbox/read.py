@@ -58,6 +58,7 @@ class _Raw:
     ending: Record | None
     samples: list[Record]
     events: list[Record]
+    stacks: list[Record]
     inside: list[Record]
     own: OwnCode
     kept: Record
@@ -66,13 +67,13 @@ class _Raw:
 def read_recording(folder: Path) -> Evidence:
     """All that the recording holds."""
     raw = _load(folder)
-    pid = _spawned(raw).get("pid")
+    pid = raw.run["program"].get("pid")
     hooked = {record["pid"]: record for record in raw.inside if record["kind"] in ("start", "fork")}
     absent = dict(raw.run.get("absent", {}))
     if not hooked:
         absent["stacks"] = absent["holders"] = "the start-up hook did not run inside the program"
     return Evidence(
-        program=_program(raw, pid, hooked),
+        program=_program(raw, hooked),
         machine=_section(Machine, raw.run.get("machine")),
         environment=_environment(raw),
         samples=tuple(_samples(raw)) or None,
@@ -85,7 +86,7 @@ def read_recording(folder: Path) -> Evidence:
         kernel_log=_kernel_log(raw),
         gpus=tuple(_sections(GpuDevice, raw.run.get("gpus"))) if raw.run.get("gpus") is not None else None,
         disks=tuple(_sections(Disk, (raw.ending or {}).get("disks"))) if raw.ending else None,
-        children=tuple(_sections(ChildEnd, [each for each in raw.events if each["kind"] == "child-end"])),
+        children=tuple(_children(raw, pid)),
         ending=_ending(raw, pid),
         absent={**absent, **(raw.ending or {}).get("absent", {})},
     )
@@ -107,7 +108,8 @@ def _load(folder: Path) -> _Raw:
     prefixes = sorted({prefix for record in inside for prefix in record.get("prefixes", ())})
     events = [record for record in _ring(folder / "events.ring") if "kind" in record and "at_s" in record]
     return _Raw(
-        folder, run, _read_json(folder / "ending.json"), [samples[at_s] for at_s in sorted(samples)], events, inside,
+        folder, run, _read_json(folder / "ending.json"), [samples[at_s] for at_s in sorted(samples)], events,
+        [record for record in _ring(folder / "stacks.ring") if "pid" in record and "reason" in record], inside,
         OwnCode(prefixes), _read_json(folder / "kept.json") or {},
     )  # fmt: skip
 
@@ -148,20 +150,14 @@ def _sections(kind: type[Any], values: Any) -> Iterator[Any]:
             yield section
 
 
-def _spawned(raw: _Raw) -> Record:
-    """The watcher's note of the start; empty where it was not written or has been overwritten."""
-    return next((record for record in raw.events if record["kind"] == "spawned"), {})
-
-
 def _started_s(raw: _Raw) -> float:
     return float(raw.run["program"]["started_unix_s"])
 
 
-def _program(raw: _Raw, pid: int | None, hooked: dict[int, Record]) -> Program:
+def _program(raw: _Raw, hooked: dict[int, Record]) -> Program:
     program: Program = from_plain(Program, {"pid": 0, **raw.run["program"]})
     native = any(record.get("native") for record in hooked.values())
-    ticks = _spawned(raw).get("start_ticks")
-    return replace(program, pid=pid or 0, start_ticks=ticks, hooked=bool(hooked), native_hooked=native)
+    return replace(program, hooked=bool(hooked), native_hooked=native)
 
 
 def _environment(raw: _Raw) -> Environment:
@@ -180,7 +176,7 @@ def _samples(raw: _Raw) -> Iterator[Sample]:
 
 
 def _events(raw: _Raw) -> Iterator[Event]:
-    found = list(_sections(Event, [record for record in raw.events if "text" in record and record["kind"] != "stack"]))
+    found = list(_sections(Event, [record for record in raw.events if "text" in record]))
     for record in raw.inside:
         if record["kind"] in ("event", "hook-failure"):
             at_s = record["unix_s"] - _started_s(raw)
@@ -191,12 +187,11 @@ def _events(raw: _Raw) -> Iterator[Event]:
 def _stack_dumps(raw: _Raw, hooked: dict[int, Record]) -> Iterator[StackDump]:
     found: list[StackDump] = []
     last: dict[int, list[Record]] = {}
-    for record in raw.events:
-        if record["kind"] == "stack":
-            threads = record.get("threads") or last.get(record["pid"], [])
-            last[record["pid"]] = threads
-            stacks = tuple(_read_stack(raw, thread) for thread in threads)
-            found.append(StackDump(record["at_s"], record["pid"], stacks, record["reason"]))
+    for record in raw.stacks:
+        threads = record.get("threads") or last.get(record["pid"], [])
+        last[record["pid"]] = threads
+        stacks = tuple(_read_stack(raw, thread) for thread in threads)
+        found.append(StackDump(record["at_s"], record["pid"], stacks, record["reason"]))
     if not last:
         found.extend(_surveyed_stacks(raw))
     for path in raw.folder.glob("fatal-*.txt"):
@@ -314,6 +309,18 @@ def _log(raw: _Raw) -> Log | None:
             for line in parse_log(text.decode("utf-8", "replace"), stream).lines:
                 lines.append(replace(line, number=len(lines) + 1))
     return Log(tuple(lines), sum(tail.dropped_bytes for tail in tails))
+
+
+def _children(raw: _Raw, pid: int | None) -> Iterator[ChildEnd]:
+    """Descendants that ended: as the watcher saw it, and those too short-lived for that in which the hook ran."""
+    seen = list(_sections(ChildEnd, [each for each in raw.events if each["kind"] == "child-end"]))
+    yield from seen
+    survivors = ((raw.ending or {}).get("ending") or {}).get("survivors") or ()
+    known = {pid, *survivors, *(child.pid for child in seen)}
+    last_s = {record["pid"]: record["unix_s"] - _started_s(raw) for record in raw.inside}
+    for other, at_s in last_s.items():
+        if other not in known:
+            yield ChildEnd(other, "python", at_s, None)
 
 
 def _ending(raw: _Raw, pid: int | None) -> Ending | None:

@@ -6,7 +6,8 @@ Does not cover: where recordings live (`store.py`), the ring format (`ring.py`),
     run.json            written once at the start: program, machine, environment, GPUs (atomic)
     samples.ring        the last minutes of samples, at full rate         written by the watcher
     history.ring        samples thinned so that the whole run fits        written by the watcher
-    events.ring         events, stacks, endings of children               written by the watcher
+    events.ring         events, endings of children                       written by the watcher
+    stacks.ring         Python stacks, read from outside                  written by the watcher
     program-PID.ring    exceptions, holders, orderly end                  written by the hook inside the program
     fatal-PID.txt       the stack of a fatal signal                       written by faulthandler inside
     crash-PID.txt       native frames of a fatal signal                   written by the preloaded library
@@ -30,7 +31,8 @@ from crashcart.evidence import Sample
 SCHEMA = 1
 SAMPLES_BYTES = 192 * 1024
 HISTORY_BYTES = 384 * 1024
-EVENTS_BYTES = 512 * 1024
+EVENTS_BYTES = 128 * 1024
+STACKS_BYTES = 512 * 1024
 
 
 class Recorder:
@@ -39,12 +41,19 @@ class Recorder:
     def __init__(self, folder: Path, facts: dict[str, Any]) -> None:
         self.folder = folder
         self.failure: str | None = None
-        write_json(folder / "run.json", {"schema": SCHEMA, **facts})
+        self._facts = {"schema": SCHEMA, **facts}
+        write_json(folder / "run.json", self._facts)
         create_output(folder / "output")
         self._samples = Ring(str(folder / "samples.ring"), SAMPLES_BYTES)
         self._history = Ring(str(folder / "history.ring"), HISTORY_BYTES)
         self._events = Ring(str(folder / "events.ring"), EVENTS_BYTES)
+        self._stacks = Ring(str(folder / "stacks.ring"), STACKS_BYTES)
         self._next_history_s = 0.0
+
+    def started(self, pid: int, start_ticks: int | None) -> None:
+        """Write down which process the program is."""
+        self._facts["program"] = {**self._facts["program"], "pid": pid, "start_ticks": start_ticks}
+        write_json(self.folder / "run.json", self._facts)
 
     def sample(self, sample: Sample) -> None:
         """Keep a sample; the thinned history keeps a 400th of the run so far, a second at the least, between two."""
@@ -57,6 +66,10 @@ class Recorder:
     def note(self, kind: str, at_s: float, **facts: Any) -> None:
         """Keep an event of any kind."""
         self._events.append({"kind": kind, "at_s": at_s, **facts})
+
+    def stack(self, pid: int, at_s: float, reason: str, threads: list[dict[str, Any]] | None) -> None:
+        """Keep the stacks of a process; None says that they are the same as the last ones."""
+        self._stacks.append({"pid": pid, "at_s": at_s, "reason": reason, "threads": threads})
 
     def end(self, facts: dict[str, Any]) -> None:
         """Write the ending, whole or not at all."""

@@ -67,7 +67,7 @@ class Gauge:
             return None
         if at_s - self._tree_at_s >= (TREE_S / 5 if near else TREE_S):
             self._tree_at_s = at_s
-            self._refresh_tree()
+            self.refresh_tree()
         self._count_cpu(self.pid, own.cpu_s)
         below_bytes = self._descendants_bytes()
         used_bytes, limit_bytes = self._tightest(at_s)
@@ -76,7 +76,8 @@ class Gauge:
             own.threads, len(self.descendants), self._gpu.used_bytes(self.pid) if self._gpu else None,
         )  # fmt: skip
 
-    def _refresh_tree(self) -> None:
+    def refresh_tree(self) -> None:
+        """Look for new descendants and for those that are gone."""
         alive = set(self.tree.refresh())
         for pid in alive - self._readers.keys():
             self._readers[pid] = ProcessReader(pid)

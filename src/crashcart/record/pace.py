@@ -21,6 +21,10 @@ SHORT_FRACTION = 0.6
 SHORT_TIME_S = 1.5
 """Or when, at the present rate, the limit is this near."""
 
+FULL_FRACTION = 0.85
+FULL_S = 0.2
+"""So close under the limit, stacks are read this often even without growth."""
+
 FIRST_BEAT_S = 0.5
 LONGEST_BEAT_S = 5.0
 QUIET_S = 6.0
@@ -62,8 +66,11 @@ def is_short(pressure: Pressure) -> bool:
 
 
 def wants_last_words(pressure: Pressure, grown_since_last_bytes: int, since_last_s: float) -> bool:
-    """Ask again once use has grown by a fiftieth of the limit since the last time; never more than 20 times a second."""
+    """Read the stacks again once use has grown by a fiftieth of the limit, at most 20 times a second; and close under the
+    limit, where the kernel's search for free pages slows every allocation down, also without growth."""
     step = max(16 * MIB, pressure.limit_bytes // 50)
+    if pressure.fraction >= FULL_FRACTION and since_last_s >= FULL_S:
+        return True
     return is_short(pressure) and since_last_s >= 0.05 and grown_since_last_bytes >= step
 
 

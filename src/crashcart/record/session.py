@@ -87,7 +87,8 @@ def _start(argv: Sequence[str], recorder: Recorder | None, before: _Before, mask
     _outlive()
     watch = Watch(pid, recorder, _gauge(pid, recorder, before), started_s)
     if recorder is not None:
-        recorder.note("spawned", 0.0, pid=pid, text=f"pid {pid} started", start_ticks=watch.gauge.process.start_ticks())
+        recorder.started(pid, watch.gauge.process.start_ticks())
+        recorder.note("started", 0.0, text=f"pid {pid} started", pid=pid)
     return watch
 
 

@@ -21,6 +21,8 @@ from crashcart.record.gauge import Gauge
 from crashcart.record.progress import Progress
 from crashcart.units import size
 
+LISTING_S = 0.1
+PROGRESS_S = 1.0
 SPAN_S = 0.4
 """Growth is measured over about this long."""
 _TERMINAL_STOPS = frozenset({signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
@@ -60,6 +62,8 @@ class Watch:
         self._words_bytes = self._holders_bytes = 0
         self._last_stack: dict[int, list[dict[str, Any]]] = {}
         self._listed_at_s = float("-inf")
+        self._next_progress_s = 0.5
+        self._hooked: set[int] = set()
         self._active_s = 0.0
         self._active_cpu_s = 0.0
         self._quiet_told = False
@@ -112,6 +116,7 @@ class Watch:
         self._recent = [each for each in self._recent if at_s - each.at_s <= SPAN_S] + [sample]
         self._note_gone(at_s)
         self._find_respondents(at_s)
+        self._follow_progress(at_s)
         self._take_words(at_s, sample)
         self._ask_for_holders(at_s, sample)
         headroom = None if sample.limit_bytes is None or sample.used_bytes is None else sample.limit_bytes - sample.used_bytes
@@ -128,17 +133,24 @@ class Watch:
 
     def _find_respondents(self, at_s: float) -> None:
         """The hook makes a ring file in the recording when it starts in a process."""
-        if self.recorder is None or at_s - self._listed_at_s < (0.05 if not self._respondents else 1.0):
+        if self.recorder is None or at_s - self._listed_at_s < LISTING_S:
             return
         self._listed_at_s = at_s
-        began = self._progress.news() if self._progress is not None and self._respondents else None
-        if began is not None:
-            self._note("epoch", began)
-        for name in os.listdir(self.recorder.folder):
-            if name.startswith("program-") and name.endswith(".ring"):
-                pid = int(name[8:-5])
-                if pid not in self._respondents and (pid == self.pid or pid in self.gauge.descendants):
-                    self._respondents[pid] = Respondent(pid, self.recorder.folder)
+        names = os.listdir(self.recorder.folder)
+        hooked = {int(name[8:-5]) for name in names if name.startswith("program-") and name.endswith(".ring")}
+        new = hooked - self._hooked
+        if not new <= {self.pid, *self.gauge.descendants}:
+            self.gauge.refresh_tree()
+        for pid in new & {self.pid, *self.gauge.descendants}:
+            self._respondents[pid] = Respondent(pid, self.recorder.folder)
+        self._hooked |= new
+
+    def _follow_progress(self, at_s: float) -> None:
+        if at_s >= self._next_progress_s and self._progress is not None:
+            self._next_progress_s = at_s + PROGRESS_S
+            began = self._progress.news()
+            if began is not None:
+                self._note("epoch", began)
 
     def _take_words(self, at_s: float, sample: Sample) -> None:
         """Stacks: of all threads each time more memory is gone when it runs short, of the main thread at a slow beat."""
@@ -178,7 +190,7 @@ class Watch:
             return
         same = self._last_stack.get(respondent.pid) == threads
         self._last_stack[respondent.pid] = threads
-        self.recorder.note("stack", round(at_s, 3), pid=respondent.pid, reason=reason, threads=None if same else threads)
+        self.recorder.stack(respondent.pid, round(at_s, 3), reason, None if same else threads)
 
     def _watch_for_quiet(self, at_s: float) -> None:
         """A program that stopped using the processor is worth one look at all its threads, in case it never wakes."""

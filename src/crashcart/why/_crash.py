@@ -44,11 +44,11 @@ def place_of_end(evidence: Evidence) -> Where | None:
 
 
 def telling_frame(crash: Crash | None) -> NativeFrame | None:
-    """The innermost native frame that is not the C library's own plumbing, a named one where there is one near."""
+    """The innermost native frame that is not the C library's own plumbing; of the same library, a named one near it."""
     frames = [frame for frame in (crash.frames if crash is not None else ())
               if not any(part in frame.library for part in _PLUMBING)]  # fmt: skip
-    named = next((frame for frame in frames[:6] if frame.symbol), None)
-    return named or (frames[0] if frames else None)
+    same_library = [frame for frame in frames[:6] if frame.library == frames[0].library]
+    return next((frame for frame in same_library if frame.symbol), frames[0] if frames else None)
 
 
 def native_words(crash: Crash | None) -> tuple[str, ...]:

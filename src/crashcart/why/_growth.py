@@ -41,9 +41,13 @@ class Rise:
         return self.end_s - self.start_s
 
 
-def final_rise(samples: tuple[Sample, ...] | None) -> Rise | None:
-    """The last rise from a third above the low to the peak."""
-    points = [(each.at_s, each.tree_rss_bytes) for each in samples or () if each.tree_rss_bytes is not None]
+def final_rise(samples: tuple[Sample, ...] | None, since_s: float = 0.0) -> Rise | None:
+    """The last rise from a third above the low to the peak, after the time given."""
+    points = [
+        (each.at_s, each.tree_rss_bytes)
+        for each in samples or ()
+        if each.tree_rss_bytes is not None and each.at_s >= since_s
+    ]
     if len(points) < BINS:
         return None
     high_bytes = max(value for _, value in points)
@@ -67,6 +71,14 @@ def _is_steady(points: list[tuple[float, int]]) -> bool:
     parts = [later - earlier for earlier, later in zip(levels, levels[1:], strict=False)]
     rising = sum(part > total / (BINS * 8) for part in parts)
     return rising >= LEAST_RISING_BINS and max(parts) <= LARGEST_BIN_SHARE * total
+
+
+def imported_until_s(dumps: list[StackDump]) -> float:
+    """When the program was last seen importing modules: that growth comes in many even parts too, and is no leak."""
+    importing = [
+        dump.at_s for dump in dumps for stack in dump.stacks[:1] if any("importlib" in frame.file for frame in stack.frames)
+    ]
+    return max(importing, default=0.0)
 
 
 def is_stepping(dumps: list[StackDump], start_s: float, end_s: float) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from crashcart.why import _wordings, _wordings_code, _wordings_files
 from crashcart.why._names import loads_a_file, missing_name
-from crashcart.why._said import Force, Kind, Said
+from crashcart.why._said import Force, Kind, Said, package_of
 from crashcart.why._wording import look_up, wording
 
 _CPU_ALLOCATOR = re.compile(
@@ -30,7 +30,8 @@ _HOST_MEMORY = (
         r"cannot allocate memory|can't allocate memory|\[errno 12\]|cannot allocate vector of size|enomem",
         r"defaultcpuallocator|alloc_cpu\.cpp|memory allocation of \d+ bytes failed|(?:malloc"
         r"|realloc) of size \d+ failed",
-        r"not enough memory: you tried|buy new ram|paging file is too small|not enough memory resources"
+        r"failed to map segment from shared object(?!: operation not)|not enough memory: you tried|buy new ram"
+        r"|paging file is too small|not enough memory resources"
         r"|insufficient memory|winerror (?:8|14|1455)\b",
         r"out of memory while allocating .{0,40}host|unable to mmap .{0,40}bytes|java heap space",
     ),
@@ -123,6 +124,14 @@ def _absent_device(said: Said) -> tuple[Kind, Force] | None:
     return Kind.DEVICE, Force.PLAIN
 
 
+def _text_for_a_number(said: Said) -> tuple[Kind, Force] | None:
+    """Text in data where an array or a model needs numbers; `float("x")` in plain Python is a plain error."""
+    if said.type != "ValueError" or "could not convert string to" not in said.folded:
+        return None
+    plain = said.frames and not any(package_of(frame) for frame in said.frames)
+    return None if plain else (Kind.TYPES, Force.PLAIN)
+
+
 def _failed_decoder(said: Said) -> tuple[Kind, Force] | None:
     """Whatever a decoder complains about, it is about the bytes that it was given."""
     message = said.message
@@ -132,7 +141,8 @@ def _failed_decoder(said: Said) -> tuple[Kind, Force] | None:
 
 def _of_own_code(said: Said) -> tuple[Kind, Force] | None:
     without_reprs = replace(said, folded=_REPR.sub("", said.folded))
-    found = look_up(_wordings_code.TABLE, said) or look_up(_wordings_code.FAMILIES, without_reprs)
+    found = look_up(_wordings_code.TABLE, said) or _text_for_a_number(said)
+    found = found or look_up(_wordings_code.FAMILIES, without_reprs)
     in_loader = said.error is not None and loads_a_file(said)
     if found and found[0] in _IN_A_LOADER and in_loader:
         return Kind.SAVED, found[1]

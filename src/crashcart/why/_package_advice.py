@@ -103,7 +103,7 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         "`pip install 'numpy<1.20'` for TensorFlow 2.4 and 2.5, or upgrade TensorFlow",
     ),
     advice(
-        r"keras",
+        r"keras|__internal__",
         "the installed Keras and TensorFlow do not belong together",
         "TensorFlow up to 2.15 needs the keras of the same minor version (`pip install 'keras==2.15.*'"
         " 'tensorflow==2.15.*'`);"

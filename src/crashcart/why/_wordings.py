@@ -63,7 +63,8 @@ LIMITS: tuple[Wording, ...] = (
         r"failed to create (?:a )?(?:new )?thread|could not create thread"
         r"|unable to allocate necessary resources for omp",
         r"omp: error #34\b|omp: system error #11\b",
-        r"blockingioerror: \[errno 11\]|\[errno 11\] resource temporarily|fork: retry|resource temporar(?:il)?y unavailable",
+        r"blockingioerror: \[errno 11\]|\[errno 11\] resource temporarily|fork: retry"
+        r"|resource temporar(?:il)?y unavailable",
         r"\[errno 27\]|file too large",
         r"random_device: device not available|random_device\(const std::string&\): device not available",
     ),
@@ -177,6 +178,13 @@ LIBRARIES: tuple[Wording, ...] = (
     ),
     wording(
         Kind.CUDA,
+        Force.DECISIVE,
+        r"lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w*\.so\S*: cannot open shared object file",
+        r"nvml shared library not found|nvmlerror_librarynotfound",
+        raised=True,
+    ),
+    wording(
+        Kind.CUDA,
         Force.VAGUE,
         r"dnn library (?:is not found|initialization failed)",
         r"failed to get convolution algorithm",
@@ -231,6 +239,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"_dictwrapper|is not an acceptable base type",
         r"versionconflict|contextualversionconflict|distributionnotfound",
         r"jaxlib (?:is )?version|jaxlib version .{0,40}(?:newer|older|incompatible)",
+        r"please upgrade \w+ to >=|your numpy version is|error importing numpy: you should not try",
         r"thread\._local' object has no attribute 'value'",
         r"mutex lock failed: invalid argument",
         r"cannot convert a symbolic (?:tf\.)?tensor \((?:\S*(?:lstm|gru|rnn|bidirectional)\S*)\) to a numpy array",
@@ -239,9 +248,11 @@ LIBRARIES: tuple[Wording, ...] = (
         r"__\w*std__\w*once_call|std::__once_call_impl|pyarray_api \(\)",
         r"operator torchvision::nms does not exist|couldn't load custom c\+\+ ops",
     ),
+    wording(Kind.PACKAGES, Force.DECISIVE, r"\.so\S*: cannot open shared object file", raised=True),
     wording(
         Kind.PACKAGES,
         Force.VAGUE,
+        r"c extension: .{0,60}not built",
         r"failed to load the native tensorflow runtime",
         r"tensorflow is not (?:properly )?installed",
     ),

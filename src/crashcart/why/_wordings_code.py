@@ -149,9 +149,6 @@ _TYPES = (
         r"dtypes? .{0,80}(?:incompatible|mismatch|not compatible|not supported|not allowed)|unsupported dtype",
         raised=True,
     ),
-    wording(
-        Kind.TYPES, Force.PLAIN, r"could not convert string to float|cannot convert string", types=_RAISED_FOR_VALUES
-    ),
 )
 
 _SHAPES = (

@@ -51,7 +51,7 @@ _RAN_OUT = (
         r"outofrangeerror|(?:out_of_range|out of range): end of sequence",
         r"queue .{0,120}is closed and has insufficient elements",
         r"unexpected result of `?(?:train|test|predict)_function`?|expect x to be a non-empty array or dataset",
-        r"variable 'logs' (?:referenced before|where it is not)",
+        r"must yield at least one|variable 'logs' (?:referenced before|where it is not)",
     ),
     wording(Kind.RAN_OUT, Force.PLAIN, r"\bend of sequence\b", raised=True),
     wording(Kind.RAN_OUT, Force.HEALTHY, r"your (?:input|dataset|dataset iterator) ran out of data"),
@@ -111,7 +111,8 @@ _DAMAGED = (
         r"|emptydataerror|no columns to parse|not well-formed",
         r"is required but could not be found|bad (?:object header|symbol table|heap)|wrong b-?tree|addr overflow"
         r"|file read failed",
-        r"contains pickled \(object\) data|failed to interpret file|checksum|magic number|not a proper (?:file|image)",
+        r"failed to read all data for array|could only read \d+ elements|contains pickled \(object\) data"
+        r"|failed to interpret file|checksum|magic number|not a proper (?:file|image)",
         r"unsupported (?:image|audio) (?:file )?(?:format|type)|error reading (?:image|file)|invalid wav"
         r"|expected .{0,20}riff",
         raised=True,

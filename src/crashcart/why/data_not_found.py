@@ -69,6 +69,8 @@ def _headline(text: str, words: str, path: str | None) -> str:
         return f"the script itself is not there: {script['script']}"
     if _EMPTY_IMAGE.search(text):
         return "an image could not be read: OpenCV went on with an empty one"
+    if "accessible `.keras` zip file" in text:
+        return f"{path} is not there, or is no .keras file (Keras says the same of a damaged one)"
     if path is None:
         return f"a file or directory is not there: {first_sentence(words)}"
     if _DENIED.search(text):

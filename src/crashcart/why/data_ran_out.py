@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from crashcart.evidence import Ending, ErrorRecord, Log
-from crashcart.finding import Finding
+from crashcart.evidence import Ending, ErrorRecord, Log, place
+from crashcart.finding import Finding, Where
 from crashcart.rule import Rank, rule
-from crashcart.why._said import Force, Kind
-from crashcart.why._statement import conclude
+from crashcart.why._said import Force, Kind, own_frame
+from crashcart.why._statement import Statement, conclude
 from crashcart.why._text import stated
 
 _BATCHES = re.compile(r"in this case, (\d+) batches")
@@ -49,7 +50,7 @@ def data_ran_out(
             if statement.force is Force.HEALTHY
             else ()
         )
-        yield conclude(
+        finding = conclude(
             statement,
             headline,
             (
@@ -61,3 +62,17 @@ def data_ran_out(
             ),
             *note,
         )
+        yield replace(finding, where=_asking_line(statement) or finding.where)
+
+
+def _asking_line(statement: Statement) -> Where | None:
+    """The line that asked once too often. In a TF 1 graph the node was made elsewhere, which is no fault of its own."""
+    message, main = statement.said.message, statement.main
+    call = own_frame(main.frames) if main else None
+    if (
+        call is None
+        or message is None
+        or any((call.file, call.line) == (each.file, each.line) for each in message.told)
+    ):
+        return None
+    return place(call, op=statement.op)

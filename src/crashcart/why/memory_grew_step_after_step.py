@@ -20,7 +20,7 @@ from crashcart.evidence import (
 from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.units import duration, size
-from crashcart.why._growth import Rise, ended_inside_loop, final_rise, growing_holder, is_stepping
+from crashcart.why._growth import Rise, ended_inside_loop, final_rise, growing_holder, imported_until_s, is_stepping
 from crashcart.why._kill import FULL_FRACTION, dumps_of, fullness
 from crashcart.why._oom import Scene
 from crashcart.why._place import held_words, last_place
@@ -66,11 +66,11 @@ def memory_grew_step_after_step(
     refused = full is not None and full >= FULL_FRACTION and any(
         not error.names().isdisjoint({"MemoryError", "ResourceExhaustedError"}) for error in errors or ()
     )
-    rise = final_rise(samples)
-    if (shown is None and not refused) or rise is None or not rise.steady:
-        return
     pid = scene.pid()
     dumps = dumps_of(stacks, pid)
+    rise = final_rise(samples, imported_until_s(dumps))
+    if (shown is None and not refused) or rise is None or not rise.steady:
+        return
     if not is_stepping(dumps, rise.start_s, rise.end_s) or not ended_inside_loop(dumps, rise):
         return
     facts = [f"memory rose evenly from {size(rise.low_bytes)} to {size(rise.high_bytes)} in {duration(rise.seconds)}, "

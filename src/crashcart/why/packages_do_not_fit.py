@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from crashcart.evidence import Ending, Environment, ErrorRecord, Log
-from crashcart.finding import Cause, Confidence, Finding
+from crashcart.evidence import Ending, Environment, ErrorRecord, Frame, Log, place
+from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.why._advice import advise
+from crashcart.why._names import FRAMEWORKS
 from crashcart.why._package_advice import PACKAGE_ADVICE
 from crashcart.why._said import Kind, Said, package_of
-from crashcart.why._statement import conclude, quote_line
+from crashcart.why._statement import Statement, conclude, quote_line
 from crashcart.why._text import stated
 
 _MOST_NAMED = 6
 _LAST_LINES = 50
+_IMPORT = re.compile(r"(?:import|from)\s+(\w+)")
 _TYPED_IMPORT = re.compile(r"^(?:>>>|In \[\d+\]:)\s*(?:import|from)\s+(\w+)")
 _FAULT = re.compile(r"^(?:\[\d+\]\s+\d+ )?segmentation fault", re.IGNORECASE)
 
@@ -47,9 +50,24 @@ def packages_do_not_fit(
     for statement in stated(Kind.PACKAGES, errors, log, ending):
         row = advise(PACKAGE_ADVICE, statement.said.text)
         versions = _versions(statement.said, environment)
-        yield conclude(statement, row.headline, row.remedy, *([f"installed: {versions}"] if versions else []))
+        finding = conclude(statement, row.headline, row.remedy, *([f"installed: {versions}"] if versions else []))
+        yield replace(finding, where=_importing_line(statement) or finding.where)
         return
     yield from _crashed_at_import(log)
+
+
+def _importing_line(statement: Statement) -> Where | None:
+    """The user's own line that led into the packages; those on PYTHONPATH look like own code further down."""
+    found: Frame | None = None
+    for frame in (statement.main or statement.said).frames:
+        if found and not frame.own:
+            break
+        if frame.own:
+            found = frame
+            match = _IMPORT.match(frame.source or "")
+            if match and match[1] in FRAMEWORKS:
+                break
+    return place(found)
 
 
 def _crashed_at_import(log: Log | None) -> Iterator[Finding]:

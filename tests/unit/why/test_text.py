@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import crashcart.why
 from crashcart.evidence import Ending, ErrorRecord, Evidence, Frame, GpuDevice
 from crashcart.finding import Confidence
 from crashcart.probe.log import find_errors, parse_log
@@ -39,7 +38,7 @@ WORDINGS = (
 
 def advice_tables() -> dict[str, tuple[Advice, ...]]:
     found = {}
-    for info in pkgutil.iter_modules(crashcart.why.__path__):
+    for info in pkgutil.iter_modules(importlib.import_module("crashcart.why").__path__):
         module = importlib.import_module(f"crashcart.why.{info.name}")
         for name, value in vars(module).items():
             if isinstance(value, tuple) and value and all(isinstance(each, Advice) for each in value):
