@@ -1,6 +1,6 @@
 """Kill three real TensorFlow programs in three different ways and show what crashcart says about each.
 
-    make demo
+make demo
 """
 
 from __future__ import annotations
@@ -75,8 +75,20 @@ def main() -> int:
             print(f"left out: {reason}")
             continue
         with group.memory_group(limit_mb) as place:
-            command = [sys.executable, "-m", "crashcart", "run", "--html", f"{home}/{name}.html", "--", sys.executable, name]
-            subprocess.run(command, cwd=home, env=environment, preexec_fn=lambda place=place: group.enter(place), timeout=100)
+            command = [
+                sys.executable,
+                "-m",
+                "crashcart",
+                "run",
+                "--html",
+                f"{home}/{name}.html",
+                "--",
+                sys.executable,
+                name,
+            ]
+            subprocess.run(
+                command, cwd=home, env=environment, preexec_fn=lambda place=place: group.enter(place), timeout=100
+            )
     print(f"\nThe same as pages: {home}/*.html")
     return 0
 

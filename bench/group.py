@@ -21,7 +21,11 @@ def unavailable() -> str | None:
     if os.access(_V1 / "cgroup.procs", os.W_OK):
         return None
     controllers = _V2 / "cgroup.subtree_control"
-    if controllers.exists() and "memory" in controllers.read_text().split() and os.access(_V2 / "cgroup.procs", os.W_OK):
+    if (
+        controllers.exists()
+        and "memory" in controllers.read_text().split()
+        and os.access(_V2 / "cgroup.procs", os.W_OK)
+    ):
         return None
     return "no memory group can be made here (needs root and a writable memory cgroup)"
 

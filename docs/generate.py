@@ -32,12 +32,16 @@ def pages() -> dict[Path, str]:
 def rule_page(rule: Rule) -> str:
     needs = ", ".join(f"`{name}`" for name in rule.needs)
     wants = ", ".join(f"`{name}`" for name in rule.wants) or "nothing more"
-    return f"# {rule.code} {rule.name}\n\n{rule.manual}\n\n## Evidence\n\nNeeds {needs}; uses {wants} where it is there.\n"
+    return (
+        f"# {rule.code} {rule.name}\n\n{rule.manual}\n\n## Evidence\n\nNeeds {needs}; uses {wants} where it is there.\n"
+    )
 
 
 def rules_index(known: tuple[Rule, ...]) -> str:
     rows = [f"| [{rule.code}]({rule.code}.md) | {rule.name} | {rule.manual.splitlines()[0]} |" for rule in known]
-    head = "# Rules\n\nGenerated from the rules' own manual pages by `make docs`; `crashcart rule CODE` prints the same.\n"
+    head = (
+        "# Rules\n\nGenerated from the rules' own manual pages by `make docs`; `crashcart rule CODE` prints the same.\n"
+    )
     return head + "\n| code | pattern | what it says |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n"
 
 

@@ -29,7 +29,10 @@ class Done:
     def report(self) -> dict[str, Any]:
         assert self.folder is not None
         done = subprocess.run(
-            [sys.executable, "-m", "crashcart", "why", str(self.folder), "--json"], capture_output=True, text=True, timeout=60
+            [sys.executable, "-m", "crashcart", "why", str(self.folder), "--json"],
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         return json.loads(done.stdout)
 

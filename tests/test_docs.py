@@ -9,7 +9,12 @@ import pytest
 
 from tests.conftest import ROOT, Crashcart
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tutorials").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/tutorials").glob("*.md")),
+]
 
 
 def test_generated_pages_are_fresh() -> None:
@@ -35,7 +40,9 @@ def test_commands_and_options_that_are_shown_exist(page: Path) -> None:
 
     from crashcart.cli.main import COMMANDS, command_parser
 
-    for command, rest in re.findall(r"^\s*(?:\$ )?crashcart ([a-z]+)([^\n|`]*)", page.read_text(encoding="utf-8"), re.MULTILINE):
+    for command, rest in re.findall(
+        r"^\s*(?:\$ )?crashcart ([a-z]+)([^\n|`]*)", page.read_text(encoding="utf-8"), re.MULTILINE
+    ):
         assert command in COMMANDS, f"{page.name} shows crashcart {command}"
         options = command_parser(command, import_module(f"crashcart.cli.{command}")).format_help()
         for option in re.findall(r"(--[a-z]+)", rest.partition(" -- ")[0]):

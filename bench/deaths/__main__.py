@@ -1,6 +1,6 @@
 """The death bench: run every program three ways, print the confusion matrix, write docs/benchmarks.md.
 
-    python -m bench.deaths [--only-crashcart] [NAME…]
+python -m bench.deaths [--only-crashcart] [NAME…]
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Row = tuple[Death, runner.Ran, dict[str, Said]]
 def main() -> int:
     parser = argparse.ArgumentParser("bench.deaths")
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--only-crashcart", action="store_true", help="leave out the runs of the others; writes nothing")
+    parser.add_argument(
+        "--only-crashcart", action="store_true", help="leave out the runs of the others; writes nothing"
+    )
     options = parser.parse_args()
     if group.unavailable():
         print(group.unavailable())
@@ -46,7 +48,10 @@ def measure(death: Death, only_crashcart: bool) -> Row:
         said["faulthandler"] = score.of_output(death, faulthandler)
     ours = said["crashcart"]
     marks = ("" if ours.cause_right else " CAUSE") + ("" if ours.line_right in (True, None) else " LINE")
-    print(f"{death.name:32} {death.cause.value:20} {ours.cause or '-':20} {ran.status!s:>5} {ran.seconds:5.1f} s{marks}", flush=True)
+    print(
+        f"{death.name:32} {death.cause.value:20} {ours.cause or '-':20} {ran.status!s:>5} {ran.seconds:5.1f} s{marks}",
+        flush=True,
+    )
     return death, ran, said
 
 
@@ -71,7 +76,11 @@ def _rates(said: list[Said]) -> list[str]:
     with_line = [each for each in said if each.line_right is not None]
     right, lines = sum(each.cause_right for each in said), sum(bool(each.line_right) for each in with_line)
     wrong = sum(each.certain and not each.cause_right for each in said)
-    return [f"{right} of {len(said)} ({right / len(said):.0%})", f"{lines} of {len(with_line)} ({lines / max(1, len(with_line)):.0%})", str(wrong)]
+    return [
+        f"{right} of {len(said)} ({right / len(said):.0%})",
+        f"{lines} of {len(with_line)} ({lines / max(1, len(with_line)):.0%})",
+        str(wrong),
+    ]
 
 
 def _confusion(wrong: list[tuple[Death, Said]]) -> str:

@@ -41,7 +41,12 @@ def of_crashcart(death: Death, ran: Ran) -> Said:
         return Said(None, False, None if death.line is None else False, False)
     where = verdict["where"] or {}
     place = (Path(where["file"]).name if where.get("file") else None, where.get("line"))
-    return Said(verdict["cause"], _is_right(death, verdict["cause"]), _line_right(death, {place}), verdict["confidence"] == "certain")
+    return Said(
+        verdict["cause"],
+        _is_right(death, verdict["cause"]),
+        _line_right(death, {place}),
+        verdict["confidence"] == "certain",
+    )
 
 
 def of_output(death: Death, ran: Ran) -> Said:

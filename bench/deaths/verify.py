@@ -109,6 +109,9 @@ def _start(death: Death, tmp: Path, group: Path | None, words: Path | None, outp
         env.pop("PYTHONPATH", None)
 
     def enter() -> None:
+        # A runner in the background of a shell ignores these, and its children would inherit that.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         if group is not None:
             (group / "cgroup.procs").write_text(str(os.getpid()))
 

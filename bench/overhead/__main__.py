@@ -47,7 +47,9 @@ def main() -> int:
         ratios = step_ratios(model, steps, pairs, environment, watcher)
         rows.append([f"training step, {model} model", _spread(ratios, "×"), "≤ 1.01 ×"])
     rows.append(["watcher, resident", f"{max(watcher.rss_bytes) / 1e6:.1f} MB", "≤ 25 MB"])
-    rows.append(["watcher, processor far from the limit", f"{statistics.median(watcher.cpu_shares):.2%} of a core", "≤ 1 %"])
+    rows.append(
+        ["watcher, processor far from the limit", f"{statistics.median(watcher.cpu_shares):.2%} of a core", "≤ 1 %"]
+    )
     rows.append(["`import crashcart`", _spread(import_ms(), "ms"), "≤ 60 ms"])
     rows.append(["from death to printed verdict", _spread(verdict_s(environment), "s"), "≤ 1 s"])
     body = table(["what", "median (least … most)", "target"], rows) + f"\n\n{pairs} interleaved pairs per model."
@@ -69,13 +71,18 @@ def step_ratios(model: str, steps: int, pairs: int, environment: dict[str, str],
         order = [False, True] if number % 2 == 0 else [True, False]
         medians = {watched: _median_step(command, watched, environment, watcher) for watched in order}
         ratios.append(medians[True] / medians[False])
-        print(f"{model} pair {number + 1}: plain {medians[False] * 1e3:.3f} ms, watched {medians[True] * 1e3:.3f} ms, {ratios[-1]:.3f} ×", flush=True)
+        print(
+            f"{model} pair {number + 1}: plain {medians[False] * 1e3:.3f} ms, watched {medians[True] * 1e3:.3f} ms, {ratios[-1]:.3f} ×",
+            flush=True,
+        )
     return ratios
 
 
 def _median_step(command: list[str], watched: bool, environment: dict[str, str], watcher: Watcher) -> float:
     started_s = time.monotonic()
-    process = subprocess.Popen([*(CRASHCART if watched else []), *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+    process = subprocess.Popen(
+        [*(CRASHCART if watched else []), *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    )
     rss_bytes, cpu_s = 0, 0.0
     while watched and process.poll() is None:
         rss_bytes, cpu_s = _use(process.pid, rss_bytes, cpu_s)
@@ -119,7 +126,9 @@ def verdict_s(environment: dict[str, str]) -> list[float]:
     code = "import os, time\nprint(time.time(), flush=True)\nos.kill(os.getpid(), 9)\n"
     found = []
     for _ in range(9):
-        with subprocess.Popen([*CRASHCART, sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as run:
+        with subprocess.Popen(
+            [*CRASHCART, sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        ) as run:
             assert run.stdout is not None and run.stderr is not None
             died_s = float(run.stdout.readline())
             run.stderr.read(1)

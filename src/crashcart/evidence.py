@@ -294,6 +294,10 @@ class Crash:
     frames: tuple[NativeFrame, ...]
     stack_distance_bytes: int | None = None
     """How far the faulting address is from the stack pointer; small in a stack overflow."""
+    stack_left_bytes: int | None = None
+    """How much of the main thread's stack was left, if it was that thread."""
+    mapping: str | None = None
+    """The file whose mapping the faulting address is in."""
     message: str | None = None
     """The C library's abort message (free(): invalid pointer…)."""
     instruction: bytes | None = None
@@ -378,6 +382,8 @@ class Evidence:
     gpus: tuple[GpuDevice, ...] | None = None
     disks: tuple[Disk, ...] | None = None
     children: tuple[ChildEnd, ...] | None = None
+    files: Mapping[str, int | None] | None = None
+    """Bytes of the files that the uncaught errors name, as they were at the end; None where one was not there."""
     ending: Ending | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
     """Why a section is None, for the ones where the reason is known (unreadable kernel log, no hook…)."""

@@ -107,7 +107,9 @@ def examine(evidence: Evidence, rules: Iterable[Rule], subject: str = "") -> Rep
 
 
 def _ranked(found: list[tuple[Rule, Finding]]) -> tuple[Finding, ...]:
-    founded = any(rule.rank < Rank.LAST_RESORT and finding.confidence is not Confidence.POSSIBLE for rule, finding in found)
+    founded = any(
+        rule.rank < Rank.LAST_RESORT and finding.confidence is not Confidence.POSSIBLE for rule, finding in found
+    )
     kept = [(rule, finding) for rule, finding in found if not (founded and rule.rank is Rank.LAST_RESORT)]
     kept.sort(key=lambda pair: _weight(*pair))
     return tuple(finding for _, finding in kept)

@@ -7,7 +7,7 @@ import numpy as np
 
 def augment(stack_number):
     frames = 40 if stack_number < 3 else 900
-    stack = np.random.default_rng(stack_number).random((frames, 512, 512))
+    stack = np.random.default_rng(stack_number).random((frames, 512, 512))  # <-- or here
     flipped = np.concatenate([stack, stack[:, ::-1]])  # <-- dies here
     return float(flipped.mean())
 

@@ -15,7 +15,9 @@ def build():
     if SMALL:
         return tf.keras.Sequential([layers.Input((32,)), layers.Dense(64, "relu"), layers.Dense(10)]), (64, 32)
     blocks = [layers.Conv2D(48, 3, padding="same", activation="relu") for _ in range(6)]
-    return tf.keras.Sequential([layers.Input((64, 64, 3)), *blocks, layers.GlobalAveragePooling2D(), layers.Dense(10)]), (
+    return tf.keras.Sequential(
+        [layers.Input((64, 64, 3)), *blocks, layers.GlobalAveragePooling2D(), layers.Dense(10)]
+    ), (
         16,
         64,
         64,

@@ -44,9 +44,21 @@ def read_crash(path: Path) -> Crash | None:
         code=_integer(fields, "code"),
         frames=_own_left_out([frame for line in lines[split + 1 :] if (frame := _frame(line)) is not None]),
         stack_distance_bytes=None if address is None or stack_pointer is None else abs(address - stack_pointer),
+        stack_left_bytes=_stack_left(fields, stack_pointer),
+        mapping=fields.get("mapping"),
         message=fields.get("abort-message"),
         instruction=_octets(fields, "instruction"),
     )
+
+
+def _stack_left(fields: dict[str, str], stack_pointer: int | None) -> int | None:
+    low, _, _ = fields.get("stack", "").partition(" ")
+    if stack_pointer is None or not low:
+        return None
+    try:
+        return stack_pointer - int(low, 0)
+    except ValueError:
+        return None
 
 
 def _field(line: str) -> tuple[str, str]:

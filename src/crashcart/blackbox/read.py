@@ -23,6 +23,7 @@ from crashcart.errors import UnreadableRecordingError
 from crashcart.evidence import (
     ChildEnd,
     Crash,
+    Disk,
     Ending,
     Environment,
     ErrorRecord,
@@ -30,6 +31,7 @@ from crashcart.evidence import (
     Evidence,
     Frame,
     GpuDevice,
+    Holder,
     HolderNote,
     KernelLog,
     Log,
@@ -42,7 +44,6 @@ from crashcart.evidence import (
     Stack,
     StackDump,
 )
-from crashcart.evidence import Disk, Holder
 from crashcart.probe.log import parse_log
 from crashcart.probe.source import OwnCode, source_line
 
@@ -87,6 +88,7 @@ def read_recording(folder: Path) -> Evidence:
         gpus=tuple(_sections(GpuDevice, raw.run.get("gpus"))) if raw.run.get("gpus") is not None else None,
         disks=tuple(_sections(Disk, (raw.ending or {}).get("disks"))) if raw.ending else None,
         children=tuple(_children(raw, pid)),
+        files=raw.kept.get("files"),
         ending=_ending(raw, pid),
         absent={**absent, **(raw.ending or {}).get("absent", {})},
     )
@@ -178,9 +180,12 @@ def _samples(raw: _Raw) -> Iterator[Sample]:
 def _events(raw: _Raw) -> Iterator[Event]:
     found = list(_sections(Event, [record for record in raw.events if "text" in record]))
     for record in raw.inside:
-        if record["kind"] in ("event", "hook-failure"):
+        if record["kind"] in ("event", "hook-failure", "fork"):
             at_s = record["unix_s"] - _started_s(raw)
-            found.append(Event(at_s, str(record.get("name") or record["kind"]), record.get("text", ""), record["pid"]))
+            text = record.get("text") or f"forked from pid {record.get('parent')}"
+            facts = {"parent": record.get("parent"), "modules": sorted(record.get("modules") or ())}
+            kind = str(record.get("name") or record["kind"])
+            found.append(Event(at_s, kind, text, record["pid"], facts if kind == "fork" else {}))
     yield from sorted(found, key=lambda event: event.at_s)
 
 

@@ -13,7 +13,9 @@ from crashcart.evidence import Frame, Stack
 
 OwnTest = Callable[[str], bool]
 
-_HEADING = re.compile(r"^(Current thread|Thread|Stack)\b(?: (0x[0-9a-f]+))?(?: \[([^\]]*)\])?.*\(most recent call first\):$")
+_HEADING = re.compile(
+    r"^(Current thread|Thread|Stack)\b(?: (0x[0-9a-f]+))?(?: \[([^\]]*)\])?.*\(most recent call first\):$"
+)
 _FRAME = re.compile(r'^  File "(.*)", line (\d+|\?\?\?) in (.*)$')
 
 

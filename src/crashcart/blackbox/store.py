@@ -69,7 +69,9 @@ def find(name: str | None) -> Path:
     if matches:
         some = ", ".join(folder.name for folder in matches[:4])
         raise NoRecordingError(f"{name!r} fits {len(matches)} recordings: {some}", "Give more of the name.")
-    raise NoRecordingError(f"there is no recording {name!r} (looked in {runs_folder()})", "`crashcart list` shows them.")
+    raise NoRecordingError(
+        f"there is no recording {name!r} (looked in {runs_folder()})", "`crashcart list` shows them."
+    )
 
 
 def remove(folder: Path) -> None:

@@ -43,7 +43,13 @@ def _row(folder: Path) -> dict[str, Any]:
     try:
         evidence = collect(folder)
     except UnreadableRecordingError as error:
-        return {"recording": folder.name, "started": " " * 16, "ended": "unreadable", "cause": None, "headline": str(error)}
+        return {
+            "recording": folder.name,
+            "started": " " * 16,
+            "ended": "unreadable",
+            "cause": None,
+            "headline": str(error),
+        }
     report = explain(evidence, folder.name)
     verdict = report.verdict
     return {

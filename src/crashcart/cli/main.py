@@ -47,7 +47,9 @@ def main(argv: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("CRASHCART_DEBUG"):
             raise
-        print(f"crashcart: a fault of its own: {type(error).__name__}: {error}\n  {CrashcartError.help}", file=sys.stderr)
+        print(
+            f"crashcart: a fault of its own: {type(error).__name__}: {error}\n  {CrashcartError.help}", file=sys.stderr
+        )
         return CrashcartError.exit_code
 
 
@@ -68,9 +70,13 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 def overview() -> str:
     """The commands, a line each."""
     lines = [f"  {name:<6} {what}" for name, what in COMMANDS.items()]
-    return "usage: crashcart COMMAND …\n\nNo kernel dies unexplained.\n\n" + "\n".join(lines) + (
-        "\n\n`crashcart COMMAND --help` says more. Exit codes: 0 nothing found, 1 findings, 2 wrong usage,\n"
-        "3 could not check, 4 a fault of crashcart; `crashcart run` passes the program's own code on."
+    return (
+        "usage: crashcart COMMAND …\n\nNo kernel dies unexplained.\n\n"
+        + "\n".join(lines)
+        + (
+            "\n\n`crashcart COMMAND --help` says more. Exit codes: 0 nothing found, 1 findings, 2 wrong usage,\n"
+            "3 could not check, 4 a fault of crashcart; `crashcart run` passes the program's own code on."
+        )
     )
 
 

@@ -29,7 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("no command was given", "Write it after `--`, as in `crashcart run -- python train.py`.")
     done = session.run(command)
     if done.unrecorded is not None:
-        print(f"crashcart: the run was not recorded ({done.unrecorded}); the program ran as without crashcart", file=sys.stderr)
+        print(
+            f"crashcart: the run was not recorded ({done.unrecorded}); the program ran as without crashcart",
+            file=sys.stderr,
+        )
     if done.folder is not None:
         _tell(done.folder, done.exit_code != 0, arguments)
     return done.exit_code

@@ -58,7 +58,9 @@ def _from_log(name: str) -> Evidence:
     try:
         raw = sys.stdin.buffer.read(LARGEST_LOG_BYTES) if name == "-" else Path(name).read_bytes()[:LARGEST_LOG_BYTES]
     except OSError as error:
-        raise CannotCheckError(f"cannot read {name}: {error.strerror}", "Give a file, or - and paste the log.") from error
+        raise CannotCheckError(
+            f"cannot read {name}: {error.strerror}", "Give a file, or - and paste the log."
+        ) from error
     log = parse_log(raw.decode("utf-8", "replace"))
     if not any(line.text.strip() for line in log.lines):
         raise CannotCheckError("the log is empty", "Paste the output of the program, from its start to its end.")

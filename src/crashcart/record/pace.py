@@ -22,7 +22,7 @@ SHORT_TIME_S = 1.5
 """Or when, at the present rate, the limit is this near."""
 
 FULL_FRACTION = 0.85
-FULL_S = 0.2
+FULL_S = 0.1
 """So close under the limit, stacks are read this often even without growth."""
 
 FIRST_BEAT_S = 0.5
@@ -66,9 +66,9 @@ def is_short(pressure: Pressure) -> bool:
 
 
 def wants_last_words(pressure: Pressure, grown_since_last_bytes: int, since_last_s: float) -> bool:
-    """Read the stacks again once use has grown by a fiftieth of the limit, at most 20 times a second; and close under the
+    """Read the stacks again once use has grown by a hundredth of the limit, at most 20 times a second; and close under the
     limit, where the kernel's search for free pages slows every allocation down, also without growth."""
-    step = max(16 * MIB, pressure.limit_bytes // 50)
+    step = max(16 * MIB, pressure.limit_bytes // 100)
     if pressure.fraction >= FULL_FRACTION and since_last_s >= FULL_S:
         return True
     return is_short(pressure) and since_last_s >= 0.05 and grown_since_last_bytes >= step

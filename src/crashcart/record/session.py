@@ -23,6 +23,7 @@ from crashcart.errors import CrashcartError
 from crashcart.evidence import Ending
 from crashcart.probe import gpu, machine, packages
 from crashcart.probe.disk import read_disks
+from crashcart.probe.files import named_files
 from crashcart.probe.kernel_log import KernelLogReader
 from crashcart.probe.memory import oom_kills_host
 from crashcart.probe.process import is_alive
@@ -207,7 +208,9 @@ def _keep(recorder: Recorder) -> None:
             if frame.source is not None:
                 sources.setdefault(frame.file, {})[str(frame.line)] = frame.source
         search_path = evidence.environment.search_path if evidence.environment is not None else ()
-        kept = {"sources": sources, "packages": packages.installed(search_path)}
+        messages = [each.message for error in evidence.errors or () for each in error.with_chain()]
+        files = named_files(messages, str(Path.cwd()))
+        kept = {"sources": sources, "packages": packages.installed(search_path), "files": files}
         write_json(recorder.folder / "kept.json", kept)
     except (OSError, CrashcartError) as error:
         recorder.failure = f"{type(error).__name__}: {error}"

@@ -21,6 +21,7 @@ from crashcart.record.gauge import Gauge
 from crashcart.record.progress import Progress
 from crashcart.units import size
 
+MOST_READ = 9
 LISTING_S = 0.1
 PROGRESS_S = 1.0
 SPAN_S = 0.4
@@ -119,7 +120,10 @@ class Watch:
         self._follow_progress(at_s)
         self._take_words(at_s, sample)
         self._ask_for_holders(at_s, sample)
-        headroom = None if sample.limit_bytes is None or sample.used_bytes is None else sample.limit_bytes - sample.used_bytes
+        self._watch_for_quiet(at_s)
+        headroom = (
+            None if sample.limit_bytes is None or sample.used_bytes is None else sample.limit_bytes - sample.used_bytes
+        )
         return pace.interval_s(headroom)
 
     def _note_gone(self, at_s: float) -> None:
@@ -166,7 +170,6 @@ class Watch:
             self._next_beat_s = at_s + self._beat_s
             for respondent in self._heaviest():
                 self._keep_stack(respondent, respondent.main_stack(), at_s, "beat")
-            self._watch_for_quiet(at_s)
         self._words_bytes = min(self._words_bytes, used_bytes)
 
     def _ask_for_holders(self, at_s: float, sample: Sample) -> None:
@@ -178,14 +181,16 @@ class Watch:
         self._holders_bytes = min(self._holders_bytes, sample.tree_rss_bytes or 0)
 
     def _heaviest(self) -> list[Respondent]:
-        """The program itself, and below it the hooked descendants that hold the most; four in all."""
+        """The program itself, and below it the hooked descendants that hold the most; not more than MOST_READ in all."""
         by_weight = sorted(
             self._respondents.values(),
             key=lambda each: (each.pid != self.pid, -self.gauge.descendants.get(each.pid, ("", 0))[1]),
         )
-        return by_weight[:4]
+        return by_weight[:MOST_READ]
 
-    def _keep_stack(self, respondent: Respondent, threads: list[dict[str, Any]] | None, at_s: float, reason: str) -> None:
+    def _keep_stack(
+        self, respondent: Respondent, threads: list[dict[str, Any]] | None, at_s: float, reason: str
+    ) -> None:
         if threads is None or self.recorder is None:
             return
         same = self._last_stack.get(respondent.pid) == threads

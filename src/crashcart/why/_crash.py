@@ -66,7 +66,9 @@ def python_words(crash: Crash | None, stacks: tuple[StackDump, ...] | None, pid:
     innermost: Frame | None = stack.frames[-1] if stack is not None and stack.frames else None
     if innermost is None or innermost.own:
         return ()
-    return (f"called from Python in {innermost.function} ({'/'.join(innermost.file.split('/')[-2:])}:{innermost.line})",)
+    return (
+        f"called from Python in {innermost.function} ({'/'.join(innermost.file.split('/')[-2:])}:{innermost.line})",
+    )
 
 
 def core_words(ending: Ending) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ Does not cover: the verdict. No rule is declared here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from crashcart.evidence import Holder, HolderNote, Sample, StackDump
 from crashcart.units import MIB
@@ -68,7 +69,7 @@ def _is_steady(points: list[tuple[float, int]]) -> bool:
         return False
     edges = [start_s + (end_s - start_s) * number / BINS for number in range(BINS + 1)]
     levels = [max(value for at_s, value in points if at_s <= edge) for edge in edges]
-    parts = [later - earlier for earlier, later in zip(levels, levels[1:], strict=False)]
+    parts = [later - earlier for earlier, later in pairwise(levels)]
     rising = sum(part > total / (BINS * 8) for part in parts)
     return rising >= LEAST_RISING_BINS and max(parts) <= LARGEST_BIN_SHARE * total
 
@@ -76,7 +77,10 @@ def _is_steady(points: list[tuple[float, int]]) -> bool:
 def imported_until_s(dumps: list[StackDump]) -> float:
     """When the program was last seen importing modules: that growth comes in many even parts too, and is no leak."""
     importing = [
-        dump.at_s for dump in dumps for stack in dump.stacks[:1] if any("importlib" in frame.file for frame in stack.frames)
+        dump.at_s
+        for dump in dumps
+        for stack in dump.stacks[:1]
+        if any("importlib" in frame.file for frame in stack.frames)
     ]
     return max(importing, default=0.0)
 

@@ -65,7 +65,9 @@ def fullness(samples: tuple[Sample, ...] | None, limit: MemoryLimit | None) -> f
     if not samples or limit is None or limit.bytes <= 0:
         return None
     last_s = samples[-1].at_s
-    used = [sample.used_bytes for sample in samples if last_s - sample.at_s <= 1.0 and sample.limit_bytes == limit.bytes]
+    used = [
+        sample.used_bytes for sample in samples if last_s - sample.at_s <= 1.0 and sample.limit_bytes == limit.bytes
+    ]
     known = [each for each in used if each is not None]
     return max(known) / limit.bytes if known else None
 
@@ -88,7 +90,9 @@ def levels(samples: tuple[Sample, ...] | None) -> list[tuple[float, int]]:
     if not samples:
         return []
     limit = samples[-1].limit_bytes
-    charged = [(each.at_s, each.used_bytes) for each in samples if each.limit_bytes == limit and each.used_bytes is not None]
+    charged = [
+        (each.at_s, each.used_bytes) for each in samples if each.limit_bytes == limit and each.used_bytes is not None
+    ]
     if limit is not None and len(charged) * 2 >= len(samples):
         return charged
     return [(each.at_s, each.tree_rss_bytes) for each in samples if each.tree_rss_bytes is not None]

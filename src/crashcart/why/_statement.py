@@ -20,6 +20,10 @@ _NATIVE_SIGNALS = frozenset(
 )
 
 
+# In such a message the line is where the tensor was made; the mistake is where it is used.
+_NAMES_ITS_ORIGIN = "out of scope"
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A kind of failure that was stated, by whom, and how surely it ended the program."""
@@ -49,7 +53,7 @@ class Statement:
         """The user's own line: the one that the message names as the node's origin, else the one that was running."""
         message, error = self.said.message, self.said.error
         frames = (*(self.main.frames if self.main else ()), *(error.frames if error else ()))
-        told = with_source(message.own_frame(), frames) if message else None
+        told = with_source(message.own_frame(), frames) if message and _NAMES_ITS_ORIGIN not in self.words else None
         return place(told or own_frame(error.frames if error else ()) or own_frame(frames), op=self.op)
 
     def facts(self) -> tuple[str, ...]:

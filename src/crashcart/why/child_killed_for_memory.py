@@ -42,7 +42,11 @@ def child_killed_for_memory(
     own = own_kill(ending, program, kernel_log, children)
     known = {child.pid: child for child in children}
     hooked = {dump.pid for dump in stacks or ()}
-    dead = [kill for kill in kills(kernel_log) if kill != own and kill.pid != program.pid and kill.pid in known.keys() | hooked]
+    dead = [
+        kill
+        for kill in kills(kernel_log)
+        if kill != own and kill.pid != program.pid and kill.pid in known.keys() | hooked
+    ]
     if not dead or own is not None:
         return
     kill = dead[0]

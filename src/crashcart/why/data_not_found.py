@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from crashcart.evidence import Ending, ErrorRecord, Log, Program
-from crashcart.finding import Finding
+from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
+from crashcart.units import size
 from crashcart.why._said import Kind
-from crashcart.why._statement import conclude, first_sentence
+from crashcart.why._statement import Statement, conclude, first_sentence
 from crashcart.why._text import stated
 
 _PATH = re.compile(
@@ -18,6 +19,7 @@ _PATH = re.compile(
 _DENIED = re.compile(r"permission|errno 13|access is denied|403")
 _DIRECTORY = re.compile(r"isadirectory|errno 21|notadirectory|errno 20")
 _SCRIPT = re.compile(r"can't open file '?(?P<script>[^':]+)")
+_IS_ZIP = "accessible `.keras` zip file"
 _EMPTY_IMAGE = re.compile(r"src\.empty\(\)")
 
 
@@ -27,6 +29,7 @@ def data_not_found(
     log: Log | None = None,
     ending: Ending | None = None,
     program: Program | None = None,
+    files: Mapping[str, int | None] | None = None,
 ) -> Iterator[Finding]:
     """A file or directory is not there, or may not be read.
 
@@ -47,12 +50,30 @@ def data_not_found(
     for statement in stated(Kind.MISSING, errors, log, ending):
         text = statement.said.folded
         path = _path(statement.words)
+        there_bytes = (files or {}).get(path or "")
+        if there_bytes is not None and _IS_ZIP in text:
+            yield _damaged(statement, path or "", there_bytes)
+            continue
         facts = (
             [f"the working directory was {program.cwd}"]
             if program and path and not path.startswith(("/", "gs:", "s3:"))
             else []
         )
         yield conclude(statement, _headline(text, statement.words, path), _remedy(text, path), *facts)
+
+
+def _damaged(statement: Statement, path: str, there_bytes: int) -> Finding:
+    """Keras says "not found" of a file that is no readable archive, too; that the file is there tells them apart."""
+    return conclude(
+        statement,
+        f"{path} is there, but is no whole .keras file",
+        (
+            "it was cut short or is of another format: copy it again, or load an earlier checkpoint",
+            "save to a temporary name and rename it when it is complete; `python -m zipfile -t FILE` checks one",
+        ),
+        f"the file has {size(there_bytes)}; Keras says 'not found' of a damaged archive as well",
+        cause=Cause.DATA_CORRUPT,
+    )
 
 
 def _path(words: str) -> str | None:
@@ -69,7 +90,7 @@ def _headline(text: str, words: str, path: str | None) -> str:
         return f"the script itself is not there: {script['script']}"
     if _EMPTY_IMAGE.search(text):
         return "an image could not be read: OpenCV went on with an empty one"
-    if "accessible `.keras` zip file" in text:
+    if _IS_ZIP in text:
         return f"{path} is not there, or is no .keras file (Keras says the same of a damaged one)"
     if path is None:
         return f"a file or directory is not there: {first_sentence(words)}"

@@ -41,10 +41,14 @@ def end_not_explained(
     facts = [_how(ending)]
     if samples and samples[-1].used_bytes is not None and samples[-1].limit_bytes is not None:
         last = samples[-1]
-        facts.append(f"{size(last.used_bytes or 0)} of {size(last.limit_bytes or 0)} were in use at {duration(last.at_s)}")
+        facts.append(
+            f"{size(last.used_bytes or 0)} of {size(last.limit_bytes or 0)} were in use at {duration(last.at_s)}"
+        )
     remedy = []
     if kernel_log is None:
-        remedy.append("make the kernel log readable (run as root, or `sysctl kernel.dmesg_restrict=0`), or look yourself: `dmesg -T | tail`")
+        remedy.append(
+            "make the kernel log readable (run as root, or `sysctl kernel.dmesg_restrict=0`), or look yourself: `dmesg -T | tail`"
+        )
     if ending.kind == "unobserved":
         remedy.append("the watching process was killed too: see `dmesg -T | grep -i kill` and the job's own log")
     yield Finding(

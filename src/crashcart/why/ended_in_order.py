@@ -35,7 +35,9 @@ def ended_in_order(
         return
     hooked = program is not None and bool(program.hooked)
     took = f" after {duration(ending.at_s)}" if ending.at_s is not None else ""
-    facts = [f"it ended with exit code {ending.exit_code}{took}; no signal" + (", no uncaught exception" if hooked else "")]
+    facts = [
+        f"it ended with exit code {ending.exit_code}{took}; no signal" + (", no uncaught exception" if hooked else "")
+    ]
     if ending.survivors:
         facts.append(f"{plural(len(ending.survivors), 'process', 'processes')} that it started still ran then")
     failed = ending.exit_code != 0
@@ -45,6 +47,8 @@ def ended_in_order(
         Cause.CLEAN_EXIT,
         f"{who(program)} ended by itself" + (f" with exit code {ending.exit_code}" if failed else ""),
         tuple(facts),
-        ("read its last output: the program chose this exit code itself",) if failed else ("nothing: it ended in order",),
+        ("read its last output: the program chose this exit code itself",)
+        if failed
+        else ("nothing: it ended in order",),
         Confidence.CERTAIN if hooked or not failed else Confidence.LIKELY,
     )

@@ -61,7 +61,9 @@ def illegal_instruction(
         return
     facts = ["it ended by SIGILL, an instruction this processor does not have", *native_words(crash)]
     if missing and code is not None:
-        facts.insert(1, f"the instruction ({code[:6].hex(' ')}…) needs {' or '.join(missing)}, which /proc/cpuinfo does not list")
+        facts.insert(
+            1, f"the instruction ({code[:6].hex(' ')}…) needs {' or '.join(missing)}, which /proc/cpuinfo does not list"
+        )
     yield Finding(
         Cause.CPU_INSTRUCTIONS,
         f"{who(program)} uses an instruction that this CPU does not have"
@@ -86,7 +88,10 @@ def _not_missing(
     return Finding(
         Cause.NATIVE_CRASH,
         f"{who(program)} stopped at an instruction that it could not execute, though this CPU has the feature",
-        (f"it ended by SIGILL; the instruction needs {' or '.join(needed)}, which this CPU lists", *native_words(crash)),
+        (
+            f"it ended by SIGILL; the instruction needs {' or '.join(needed)}, which this CPU lists",
+            *native_words(crash),
+        ),
         ("reinstall the library named above: its code or its call is damaged", *core_words(ending)),
         Confidence.LIKELY,
         crash_place(crash, stacks, program, ending),

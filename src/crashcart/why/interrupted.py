@@ -37,7 +37,11 @@ def interrupted(
     by_signal = ending.signal == signal.SIGINT or ending.exit_code == 128 + signal.SIGINT
     if not by_signal and error is None:
         return
-    fact = "a KeyboardInterrupt went uncaught" if error is not None else f"it ended by {ending.signal_name or 'exit code 130'}"
+    fact = (
+        "a KeyboardInterrupt went uncaught"
+        if error is not None
+        else f"it ended by {ending.signal_name or 'exit code 130'}"
+    )
     if ending.sent_by:
         fact += f"; the signal came from {ending.sent_by}"
     pid = program.pid if program is not None else None

@@ -56,7 +56,9 @@ def killed_from_outside(
     if ending.sent_by:
         facts.append(f"the signal came from {ending.sent_by}")
     facts.extend(_not_memory(scene, number))
-    certain = number != signal.SIGKILL or (kernel_log is not None and ending.oom_kills_group in (0, None) and not ending.oom_kills_host)
+    certain = number != signal.SIGKILL or (
+        kernel_log is not None and ending.oom_kills_group in (0, None) and not ending.oom_kills_host
+    )
     yield Finding(
         Cause.KILLED_FROM_OUTSIDE,
         f"{who(program)} was ended from outside ({name}), not for memory",

@@ -42,7 +42,10 @@ def limit_signal(
         Cause.PROCESS_LIMIT,
         f"{who(program)} was ended: it used up its limit of {what}",
         (f"it ended by {ending.signal_name}, which the kernel sends when {name} is reached",),
-        (f"raise the limit where the program is started: `{command}`", "save checkpoints, so that a later run can go on"),
+        (
+            f"raise the limit where the program is started: `{command}`",
+            "save checkpoints, so that a later run can go on",
+        ),
         Confidence.CERTAIN,
         last_place(stacks, program.pid if program is not None else None, ending),
     )

@@ -40,7 +40,10 @@ def machine_restarted(
         Cause.MACHINE_RESTART,
         f"the machine restarted while {who(program)} ran",
         (f"the recording has no ending, and the machine has been booted since{last}",),
-        ("start it again from its last checkpoint", "`last -x reboot shutdown` and `journalctl -b -1` tell how the machine went down"),
+        (
+            "start it again from its last checkpoint",
+            "`last -x reboot shutdown` and `journalctl -b -1` tell how the machine went down",
+        ),
         Confidence.CERTAIN,
         last_place(stacks, program.pid if program is not None else None, None),
     )

@@ -6,11 +6,13 @@ import signal
 from collections.abc import Iterator
 
 from crashcart.evidence import Crash, Disk, Ending, Program, StackDump
-from crashcart.finding import Cause, Confidence, Finding
+from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.units import MIB, size
 from crashcart.why._crash import core_words, crash_place, native_words
 from crashcart.why._words import who
+
+_SHARED = ("/dev/shm/", "/run/shm/", "/memfd:", "/SYSV")
 
 
 @rule("W206", "mapped-memory-vanished", Rank.MECHANISM)
@@ -41,27 +43,46 @@ def mapped_memory_vanished(
     number = ending.signal or ((ending.exit_code or 0) - 128)
     if number != signal.SIGBUS:
         return
-    where = crash_place(crash, stacks, program, ending)
+    yield bus_finding(who(program), crash, disks, crash_place(crash, stacks, program, ending), core_words(ending))
+
+
+def bus_finding(
+    subject: str, crash: Crash | None, disks: tuple[Disk, ...] | None, where: Where | None, more: tuple[str, ...]
+) -> Finding:
+    """What a SIGBUS means, by the file that the faulting address was mapped from and the room in shared memory."""
+    mapping = crash.mapping if crash is not None else None
+    mapped = (f"the address is in the mapping of {mapping}",) if mapping else ()
     shm = next((disk for disk in disks or () if disk.path == "/dev/shm"), None)
     full = shm is not None and shm.free_bytes < max(4 * MIB, shm.total_bytes // 50)
-    if full and shm is not None:
-        yield Finding(
+    if (mapping or "").startswith(_SHARED) or (mapping is None and full):
+        room = (
+            (f"/dev/shm has {size(shm.free_bytes)} of {size(shm.total_bytes)} left",)
+            if shm is not None and full
+            else ()
+        )
+        return Finding(
             Cause.SHARED_MEMORY,
-            f"{who(program)} crashed: shared memory ran out",
-            (f"it ended by SIGBUS, and /dev/shm has {size(shm.free_bytes)} of {size(shm.total_bytes)} left",),
-            ("give it more: `docker run --shm-size=8g` or `--ipc=host`", "or use fewer worker processes"),
+            f"{subject} crashed: shared memory ran out",
+            ("it ended by SIGBUS: a page of mapped memory could not be had", *mapped, *room),
+            (
+                "give it more: `docker run --shm-size=8g` or `--ipc=host`",
+                "or use fewer worker processes (`df -h /dev/shm` shows the room)",
+            ),
             Confidence.LIKELY,
             where,
         )
-        return
-    yield Finding(
+    return Finding(
         Cause.NATIVE_CRASH,
-        f"{who(program)} crashed: memory mapped from a file could not be read or written",
-        ("it ended by SIGBUS, an access beyond the end of a mapped file or on a full file system", *native_words(crash)),
+        f"{subject} crashed: memory mapped from a file could not be read or written",
         (
-            "see which file is mapped on that line (np.memmap, mmap, HDF5): it became shorter, or its file system is full (df -h)",
+            "it ended by SIGBUS, an access beyond the end of a mapped file or on a full file system",
+            *mapped,
+            *native_words(crash),
+        ),
+        (
+            "the mapped file (np.memmap, mmap, HDF5) became shorter, or its file system is full: check with `ls -l` and `df -h`",
             "write to a new file and rename it, instead of rewriting a mapped one in place",
-            *core_words(ending),
+            *more,
         ),
         Confidence.LIKELY,
         where,

@@ -28,6 +28,9 @@ from crashcart.why._words import who
 
 LEAST_SHARE = 0.25
 """A container that explains less of the growth than this is not named as its cause."""
+CLEAR_SHARE = 0.6
+CLEAR_GAIN = 20
+"""A container that holds this share of the growth and was seen to gain this many elements shows the steps by itself."""
 
 
 @rule("W107", "memory-grew-step-after-step", Rank.ROOT)
@@ -52,8 +55,9 @@ def memory_grew_step_after_step(
     ## How we know
 
     The program ended for lack of memory; before that its memory rose in many even parts over seconds, while the main
-    thread was seen at different places of a loop (one large allocation rises within a single call). Where a named
-    container was seen to gain elements at the same time, it is named.
+    thread was seen at different places of a loop (one large allocation rises within a single call); or a named container
+    was seen to gain many elements that make up most of the growth. A last step after the loop, such as joining the parts,
+    is not blamed on the loop.
 
     ## What to do
 
@@ -63,23 +67,30 @@ def memory_grew_step_after_step(
     scene = Scene(ending, program, machine, kernel_log, samples, stacks, holders, children)
     shown = scene.shown()
     full = fullness(samples, machine.memory_limit() if machine is not None else None)
-    refused = full is not None and full >= FULL_FRACTION and any(
-        not error.names().isdisjoint({"MemoryError", "ResourceExhaustedError"}) for error in errors or ()
+    refused = (
+        full is not None
+        and full >= FULL_FRACTION
+        and any(not error.names().isdisjoint({"MemoryError", "ResourceExhaustedError"}) for error in errors or ())
     )
     pid = scene.pid()
     dumps = dumps_of(stacks, pid)
     rise = final_rise(samples, imported_until_s(dumps))
-    if (shown is None and not refused) or rise is None or not rise.steady:
+    if (shown is None and not refused) or rise is None or not ended_inside_loop(dumps, rise):
         return
-    if not is_stepping(dumps, rise.start_s, rise.end_s) or not ended_inside_loop(dumps, rise):
-        return
-    facts = [f"memory rose evenly from {size(rise.low_bytes)} to {size(rise.high_bytes)} in {duration(rise.seconds)}, "
-             "while the loop went on"]  # fmt: skip
     grown = growing_holder(holders, pid)
-    named = grown is not None and grown[1].bytes >= LEAST_SHARE * rise.grown_bytes
+    gained = (grown[1].count or 0) - (grown[0].count or 0) if grown is not None else 0
+    share = grown[1].bytes / max(1, rise.grown_bytes) if grown is not None else 0.0
+    stepped = rise.steady and is_stepping(dumps, rise.start_s, rise.end_s)
+    if not stepped and not (share >= CLEAR_SHARE and gained >= CLEAR_GAIN):
+        return
+    named = share >= LEAST_SHARE
+    facts = [f"memory rose from {size(rise.low_bytes)} to {size(rise.high_bytes)} in {duration(rise.seconds)}, "
+             "in many parts, while the loop went on"]  # fmt: skip
     if grown is not None and named:
         before, after = grown
-        facts.append(f"`{after.name}` ({after.kind}) went from {before.count} to {after.count} elements, {size(after.bytes)}")
+        facts.append(
+            f"`{after.name}` ({after.kind}) went from {before.count} to {after.count} elements, {size(after.bytes)}"
+        )
     if shown is not None:
         facts.append(shown[2])
         facts.extend(scene.story(shown[0])[:1])
@@ -104,7 +115,9 @@ def _growing_place(dumps: list[StackDump], rise: Rise, holder: str | None) -> Wh
     if holder is None:
         return None
     name = re.escape(holder.rpartition(".")[2])
-    grows = re.compile(rf"\b{name}\s*(?:\.(?:append|extend|add|insert|put|update|setdefault|push)\b|\[[^\]]*\]\s*=|\+=)")
+    grows = re.compile(
+        rf"\b{name}\s*(?:\.(?:append|extend|add|insert|put|update|setdefault|push)\b|\[[^\]]*\]\s*=|\+=)"
+    )
     for dump in dumps:
         for stack in dump.stacks:
             for frame in reversed(stack.frames) if rise.start_s <= dump.at_s <= rise.end_s + 1 else ():

@@ -12,7 +12,10 @@ from crashcart.why._crash import core_words, crash_place, crashed_stack, native_
 from crashcart.why._overflow import is_overflow
 from crashcart.why._words import who
 
-_SIGNALS = {signal.SIGSEGV: "SIGSEGV, an access to memory that is not its own", signal.SIGFPE: "SIGFPE, an impossible integer division"}
+_SIGNALS = {
+    signal.SIGSEGV: "SIGSEGV, an access to memory that is not its own",
+    signal.SIGFPE: "SIGFPE, an impossible integer division",
+}
 
 
 @rule("W202", "native-code-faulted", Rank.MECHANISM)

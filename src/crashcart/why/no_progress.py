@@ -16,7 +16,18 @@ LEAST_QUIET_S = 8.0
 QUIET_CPU_S = 0.2
 _STOPPED_BY = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGQUIT})
 # Waiting for people, clocks or the network is what these are for; only waiting for another part of the program is a hang.
-_RIGHTLY_IDLE = ("sleep", "input(", "select", "accept", "recv", "readline", "serve_forever", "pause", "urlopen", "poll(")
+_RIGHTLY_IDLE = (
+    "sleep",
+    "input(",
+    "select",
+    "accept",
+    "recv",
+    "readline",
+    "serve_forever",
+    "pause",
+    "urlopen",
+    "poll(",
+)
 _LOCKS = ("threading.py", "queue.py", "multiprocessing", "concurrent/futures", "subprocess.py", "socketserver.py")
 
 
@@ -45,10 +56,8 @@ def no_progress(
 
     Look at what the named line waits for and who should have released it; `crashcart why --html` shows all threads.
     """
-    stopped = ending.kind == "running" or (ending.signal or (ending.exit_code or 0) - 128) in _STOPPED_BY
-    interrupted = any(error.name == "KeyboardInterrupt" for error in errors or ())
-    quiet_s = _quiet_s(samples)
-    if not (stopped or interrupted) or quiet_s < LEAST_QUIET_S:
+    idle_s = quiet_s(samples)
+    if not was_stopped(ending, errors) or idle_s < LEAST_QUIET_S:
         return
     dumps = dumps_of(stacks, program.pid if program is not None else None)
     waiting = _waiting(dumps)
@@ -60,15 +69,22 @@ def no_progress(
     locked = any(part in each.file for part in _LOCKS for each in stack.frames[-3:])
     others = [each for each in dump.stacks if each is not stack and each.own_frame() is not None]
     facts = [
-        f"no processor time was used in the last {duration(quiet_s)}, and the main thread stayed on the same line",
+        f"no processor time was used in the last {duration(idle_s)}, and the main thread stayed on the same line",
         f"it waits in {stack.frames[-1].function} ({'/'.join(stack.frames[-1].file.split('/')[-2:])}:{stack.frames[-1].line})",
         *(f"thread {each.thread} waits too, at {_short(each.own_frame())}" for each in others[:2]),
     ]
     forked = bool(samples and samples[-1].children)
     yield Finding(
         Cause.HANG,
-        f"{who(program)} hung: it waited {duration(quiet_s)} without doing anything",
-        (*facts, *((plural(samples[-1].children or 0, "child process", "child processes") + " of it were alive",) if forked else ())),
+        f"{who(program)} hung: it waited {duration(idle_s)} without doing anything",
+        (
+            *facts,
+            *(
+                (plural(samples[-1].children or 0, "child process", "child processes") + " of it were alive",)
+                if forked
+                else ()
+            ),
+        ),
         (
             "find what that line waits for (a lock, a queue, a thread, a worker) and why it is never released or filled",
             "wait with a timeout (`get(timeout=60)`, `join(60)`), so that it raises instead of hanging",
@@ -78,7 +94,13 @@ def no_progress(
     )
 
 
-def _quiet_s(samples: tuple[Sample, ...]) -> float:
+def was_stopped(ending: Ending, errors: tuple[ErrorRecord, ...] | None) -> bool:
+    """Whether somebody ended it, or it still runs: a program that ended by itself did not hang."""
+    stopped = ending.kind == "running" or (ending.signal or (ending.exit_code or 0) - 128) in _STOPPED_BY
+    return stopped or any(error.name == "KeyboardInterrupt" for error in errors or ())
+
+
+def quiet_s(samples: tuple[Sample, ...]) -> float:
     """How long before the last sample next to no processor time had been used."""
     known = [(each.at_s, each.cpu_s) for each in samples if each.cpu_s is not None]
     if not known:

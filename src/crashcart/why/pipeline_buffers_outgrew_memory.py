@@ -29,6 +29,9 @@ from crashcart.why._words import quoted, who
 _ITERATOR_FILES = ("tensorflow/python/data/ops/iterator_ops.py", "tensorflow/python/ops/gen_dataset_ops.py")
 _FILLING = re.compile(r"Filling up shuffle buffer")
 _FILLED = re.compile(r"Shuffle buffer filled")
+_SAME_ELEMENTS = frozenset(
+    {"prefetch", "shuffle", "take", "skip", "repeat", "cache", "memorycache", "options", "concatenate"}
+)
 LARGE_SHARE = 0.3
 """A buffer that holds this share of what memory grew by is worth naming as its cause."""
 
@@ -91,7 +94,9 @@ def _waiting(stacks: tuple[StackDump, ...] | None, pid: int | None, rise: Rise) 
     waiting = [stack for stack in mains if stack.frames[-1].file.endswith(_ITERATOR_FILES)]
     if not waiting or len(waiting) * 2 <= len(mains):
         return []
-    return [f"in {len(waiting)} of {len(mains)} looks while memory rose, the program waited for the dataset's next element"]
+    return [
+        f"in {len(waiting)} of {len(mains)} looks while memory rose, the program waited for the dataset's next element"
+    ]
 
 
 def _filling(log: Log | None) -> list[str]:
@@ -110,8 +115,7 @@ def _arithmetic(holders: tuple[HolderNote, ...] | None, pid: int | None, rise: R
     """Buffers whose full size makes up a large part of the growth."""
     facts = []
     for note in _notes(holders, pid):
-        for stage, below in zip(note.stages, [*note.stages[1:], None], strict=False):
-            element = stage.element_bytes or (below.element_bytes if below is not None else None)
+        for stage, element in zip(note.stages, _element_sizes(note), strict=True):
             if stage.name in ("shuffle", "prefetch") and stage.argument and stage.argument > 0 and element:
                 full = stage.argument * element
                 if full >= LARGE_SHARE * rise.grown_bytes:
@@ -120,6 +124,20 @@ def _arithmetic(holders: tuple[HolderNote, ...] | None, pid: int | None, rise: R
             if stage.name.startswith(("cache", "memorycache")) and rise.steady:
                 facts.append("cache() keeps every element in memory")
     return facts[:3]
+
+
+def _element_sizes(note: PipelineNote) -> list[int | None]:
+    """Bytes of an element after each stage; a batch of unknown length counts as a full one."""
+    sizes: list[int | None] = []
+    below: int | None = None
+    for stage in reversed(note.stages):
+        known = stage.element_bytes
+        if known is None and below is not None:
+            is_batch = "batch" in stage.name and stage.argument is not None and stage.argument > 0
+            known = below * (stage.argument or 1) if is_batch else below if stage.name in _SAME_ELEMENTS else None
+        sizes.append(known)
+        below = known
+    return sizes[::-1]
 
 
 def _chain(holders: tuple[HolderNote, ...] | None, pid: int | None) -> str | None:
@@ -139,5 +157,7 @@ def _remedies(chain: str | None) -> tuple[str, ...]:
     if chain is None or "cache" in chain:
         found.append('cache to disk, `cache("/path/on/disk")`, or before the step that makes elements large')
     if chain is None or "prefetch" in chain or "map" in chain:
-        found.append("bound the rest: `prefetch(1)`, `num_parallel_calls=2`, and `tf.data.Options().autotune.ram_budget`")
+        found.append(
+            "bound the rest: `prefetch(1)`, `num_parallel_calls=2`, and `tf.data.Options().autotune.ram_budget`"
+        )
     return tuple(found) or ("use smaller buffers: `shuffle(1000)`, `prefetch(1)`, `num_parallel_calls=2`",)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
-from crashcart.evidence import Ending, ErrorRecord, Log
-from crashcart.finding import Finding
+from crashcart.evidence import Ending, ErrorRecord, Frame, Log, place
+from crashcart.finding import Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.why._said import Kind
 from crashcart.why._statement import conclude
@@ -35,7 +36,7 @@ def recursion_without_end(
     for statement in stated(Kind.RECURSION, errors, log, ending):
         calls = Counter((frame.function, frame.file) for frame in statement.said.frames)
         function = calls.most_common(1)[0][0][0] if calls else None
-        yield conclude(
+        finding = conclude(
             statement,
             f"{function} called itself without end" if function else "a function called itself without end",
             (
@@ -50,3 +51,13 @@ def recursion_without_end(
                 else []
             ),
         )
+        yield replace(finding, where=_repeated_place(statement.said.frames) or finding.where)
+
+
+def _repeated_place(frames: tuple[Frame, ...]) -> Where | None:
+    """The own line that repeats the most: it makes the call; the innermost line is only where the count ran out."""
+    lines = Counter((frame.file, frame.line) for frame in frames if frame.own)
+    if not lines:
+        return None
+    most = lines.most_common(1)[0][0]
+    return place(next(frame for frame in frames if (frame.file, frame.line) == most))

@@ -44,11 +44,15 @@ def stack_exhausted(
         return
     stack = crashed_stack(crash, stacks, crash.pid if crash is not None else None)
     facts = [f"it ended by {signal.Signals(number).name}"]
-    if crash is not None and crash.stack_distance_bytes is not None:
+    if crash is not None and crash.stack_left_bytes is not None:
+        facts[0] += f" with {size(max(0, crash.stack_left_bytes))} of the main thread's stack left"
+    elif crash is not None and crash.stack_distance_bytes is not None:
         facts[0] += f", {size(crash.stack_distance_bytes)} from the stack pointer"
-    if stack is not None:
+    if stack is not None and repeated(stack) > 1:
         more = " and more" if stack.truncated else ""
-        facts.append(f"{repeated(stack)}{more} of the innermost {len(stack.frames)} Python frames are the same function")
+        facts.append(
+            f"{repeated(stack)}{more} of the innermost {len(stack.frames)} Python frames are the same function"
+        )
     facts.extend(native_words(crash))
     limit = (machine.rlimits or {}).get("stack") if machine is not None else None
     if limit is not None:

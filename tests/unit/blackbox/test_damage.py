@@ -42,7 +42,9 @@ def test_any_file_absent(recording: Path, name: str) -> None:
     assert explain(collect(recording)).verdict is not None
 
 
-def test_each_bad_recording_has_its_own_message_and_exit_code_3(crashcart: Crashcart, recording: Path, tmp_path: Path) -> None:
+def test_each_bad_recording_has_its_own_message_and_exit_code_3(
+    crashcart: Crashcart, recording: Path, tmp_path: Path
+) -> None:
     empty = tmp_path / "empty-folder"
     empty.mkdir()
     newer = shutil.copytree(recording, tmp_path / "newer")

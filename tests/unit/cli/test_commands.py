@@ -23,7 +23,9 @@ def test_run_writes_json_and_html_where_asked(crashcart: Crashcart) -> None:
 
 
 def test_a_report_that_cannot_be_written_does_not_change_the_exit_code(crashcart: Crashcart) -> None:
-    done = crashcart("run", "--html", "/no/such/folder/r.html", "--", sys.executable, crashcart.program("raise SystemExit(9)"))
+    done = crashcart(
+        "run", "--html", "/no/such/folder/r.html", "--", sys.executable, crashcart.program("raise SystemExit(9)")
+    )
     assert done.returncode == 9
     assert "cannot write /no/such/folder/r.html" in done.stderr
 
@@ -116,6 +118,10 @@ def test_the_functions_are_the_commands(crashcart: Crashcart) -> None:
 def test_a_closed_pipe_is_no_traceback(crashcart: Crashcart) -> None:
     crashcart.run("1/0")
     done = subprocess.run(
-        f"{sys.executable} -m crashcart why --json | head -c 10", shell=True, capture_output=True, text=True, env=crashcart.environment
+        f"{sys.executable} -m crashcart why --json | head -c 10",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=crashcart.environment,
     )
     assert "Traceback" not in done.stderr

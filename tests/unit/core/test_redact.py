@@ -5,7 +5,13 @@ import pytest
 from crashcart.redact import HIDDEN, redact_argv, redact_value, redact_variables
 
 # Assembled at run time so that no scanner takes a made-up key in a test for a real one.
-KEYS = ["AKIA" + "A1B2C3D4E5F6G7H8", "ghp_" + "aB3" * 12, "hf_" + "xY9" * 12, "sk-" + "Qw3rTy" * 6, "eyJhbGciOi.eyJzdWIiOi.c2lnbmF0"]
+KEYS = [
+    "AKIA" + "A1B2C3D4E5F6G7H8",
+    "ghp_" + "aB3" * 12,
+    "hf_" + "xY9" * 12,
+    "sk-" + "Qw3rTy" * 6,
+    "eyJhbGciOi.eyJzdWIiOi.c2lnbmF0",
+]
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -127,7 +127,9 @@ def test_reading_does_not_disturb_a_busy_program(tmp_path: Path) -> None:
     """Thousands of reads of a program that calls and returns all the time: it ends in order, with the right result."""
     import json
 
-    source = textwrap.dedent(PROGRAM).format(hook=str(HOOK)).replace("time.sleep(60)\n\nthreading", "return\n\nthreading")
+    source = (
+        textwrap.dedent(PROGRAM).format(hook=str(HOOK)).replace("time.sleep(60)\n\nthreading", "return\n\nthreading")
+    )
     source += "\ndef tree(n):\n    return 1 if n < 2 else tree(n - 1) + tree(n - 2)\n\nprint(tree(29))\n"
     path = tmp_path / "busy.py"
     path.write_text(source, encoding="utf-8")

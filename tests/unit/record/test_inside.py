@@ -34,7 +34,9 @@ def test_an_existing_sitecustomize_still_runs(crashcart: Crashcart) -> None:
     folder = crashcart.scratch / "site"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text("import sys\nsys.customized = __file__\n")
-    done = crashcart.run("import sys, sitecustomize\nprint(sys.customized == sitecustomize.__file__)", env={"PYTHONPATH": str(folder)})
+    done = crashcart.run(
+        "import sys, sitecustomize\nprint(sys.customized == sitecustomize.__file__)", env={"PYTHONPATH": str(folder)}
+    )
     assert done.out == "True\n"
     assert inside(done.folder, "start")
 
@@ -50,13 +52,17 @@ def test_an_uncaught_exception_is_recorded_with_its_chain_and_line(crashcart: Cr
 
 
 def test_a_users_own_excepthook_still_runs_and_ours_saw_the_error_first(crashcart: Crashcart) -> None:
-    done = crashcart.run("import sys\nold = sys.excepthook\nsys.excepthook = lambda *a: (print('mine'), old(*a))\n1/0\n")
+    done = crashcart.run(
+        "import sys\nold = sys.excepthook\nsys.excepthook = lambda *a: (print('mine'), old(*a))\n1/0\n"
+    )
     assert "mine" in done.out
     assert inside(done.folder, "error")
 
 
 def test_an_exception_in_a_thread_names_the_thread(crashcart: Crashcart) -> None:
-    done = crashcart.run("import threading\nt = threading.Thread(target=lambda: 1/0, name='loader')\nt.start(); t.join()\n")
+    done = crashcart.run(
+        "import threading\nt = threading.Thread(target=lambda: 1/0, name='loader')\nt.start(); t.join()\n"
+    )
     (record,) = inside(done.folder, "error")
     assert record["thread"] == "loader"
     assert done.code == 0
@@ -161,7 +167,10 @@ def test_an_epoch_that_begins_is_an_event(crashcart: Crashcart) -> None:
 
     assert done.folder is not None
     evidence = read_recording(done.folder)
-    assert [event.text for event in evidence.events or () if event.kind == "epoch"] == ["epoch 1 of 2 began", "epoch 2 of 2 began"]
+    assert [event.text for event in evidence.events or () if event.kind == "epoch"] == [
+        "epoch 1 of 2 began",
+        "epoch 2 of 2 began",
+    ]
 
 
 def test_a_program_can_mark_a_moment_itself(crashcart: Crashcart) -> None:

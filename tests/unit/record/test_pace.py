@@ -10,7 +10,15 @@ from crashcart.units import GIB, MIB
 
 @pytest.mark.parametrize(
     ("headroom_bytes", "seconds"),
-    [(None, 0.25), (20 * GIB, 0.25), (4 * GIB, 0.25), (2 * GIB, 0.125), (400 * MIB, 0.0244), (10 * MIB, 0.01), (-5, 0.01)],
+    [
+        (None, 0.25),
+        (20 * GIB, 0.25),
+        (4 * GIB, 0.25),
+        (2 * GIB, 0.125),
+        (400 * MIB, 0.0244),
+        (10 * MIB, 0.01),
+        (-5, 0.01),
+    ],
 )
 def test_the_nearer_the_limit_the_more_often(headroom_bytes: int | None, seconds: float) -> None:
     assert interval_s(headroom_bytes) == pytest.approx(seconds, abs=1e-4)
@@ -28,7 +36,9 @@ def test_the_nearer_the_limit_the_more_often(headroom_bytes: int | None, seconds
         (0.0, 0.0, 0.0, True),
     ],
 )
-def test_memory_is_short_when_much_is_used_or_the_end_is_near(used: float, limit: float, growth: float, short: bool) -> None:
+def test_memory_is_short_when_much_is_used_or_the_end_is_near(
+    used: float, limit: float, growth: float, short: bool
+) -> None:
     pressure = Pressure(int(used * GIB), int(limit * GIB), growth * GIB)
     assert is_short(pressure) is short
 
@@ -39,8 +49,8 @@ def test_last_words_are_taken_per_step_of_growth_and_without_it_close_under_the_
     assert not wants_last_words(short, 64 * MIB, 0.04)
     assert not wants_last_words(short, 10 * MIB, 5.0)
     full = Pressure(int(2.8 * GIB), 3 * GIB, 0.0)
-    assert wants_last_words(full, 0, 0.2)
-    assert not wants_last_words(full, 0, 0.1)
+    assert wants_last_words(full, 0, 0.1)
+    assert not wants_last_words(full, 0, 0.06)
     assert not wants_last_words(Pressure(GIB, 3 * GIB, 0.1 * GIB), GIB, 5.0)
 
 

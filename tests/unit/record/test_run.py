@@ -93,7 +93,9 @@ def in_terminal(crashcart: Crashcart, source: str, keys: bytes = b"", after_s: f
 
 
 def test_a_terminal_stays_a_terminal(crashcart: Crashcart) -> None:
-    source = "import os, sys\nprint([os.isatty(n) for n in range(3)], os.get_terminal_size().columns > 0 or 'no size')\n"
+    source = (
+        "import os, sys\nprint([os.isatty(n) for n in range(3)], os.get_terminal_size().columns > 0 or 'no size')\n"
+    )
     screen, code = in_terminal(crashcart, source)
     assert "[True, True, True]" in screen
     assert code == 0
@@ -148,7 +150,9 @@ def test_nothing_to_run_is_wrong_usage(crashcart: Crashcart) -> None:
 
 def test_an_unwritable_home_is_said_and_the_program_runs(crashcart: Crashcart, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    done = crashcart("run", "--", PYTHON, crashcart.program("print('ran')"), env={"CRASHCART_HOME": str(tmp_path / "file")})
+    done = crashcart(
+        "run", "--", PYTHON, crashcart.program("print('ran')"), env={"CRASHCART_HOME": str(tmp_path / "file")}
+    )
     assert (done.returncode, done.stdout) == (0, "ran\n")
     assert "the run was not recorded" in done.stderr
 
@@ -178,7 +182,9 @@ def test_recordings_are_the_owners_alone(crashcart: Crashcart) -> None:
 
 def test_secrets_never_reach_the_disk(crashcart: Crashcart) -> None:
     secret = "hunter2" + "hunter2"
-    done = crashcart.run("pass", "--password", secret, f"--token={secret}", env={"TF_API_KEY": secret, "MY_TOKEN": secret})
+    done = crashcart.run(
+        "pass", "--password", secret, f"--token={secret}", env={"TF_API_KEY": secret, "MY_TOKEN": secret}
+    )
     assert done.folder is not None
     for path in done.folder.iterdir():
         assert secret.encode() not in path.read_bytes(), path

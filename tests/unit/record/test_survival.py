@@ -23,7 +23,9 @@ AT_ONCE = 8
 def start(crashcart: Crashcart, source: str, home: Path | None = None) -> subprocess.Popen[bytes]:
     command = [PYTHON, "-m", "crashcart", "run", "--quiet", "--", PYTHON, "-u", "-c", source]
     environment = {**crashcart.environment, "CRASHCART_HOME": str(home or crashcart.home)}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 def test_a_killed_watcher_leaves_the_program_running(crashcart: Crashcart) -> None:
@@ -33,6 +35,7 @@ def test_a_killed_watcher_leaves_the_program_running(crashcart: Crashcart) -> No
     assert watcher.stdout.readline() == b"ready\n"
     os.kill(watcher.pid, signal.SIGKILL)
     output = watcher.stdout.read()
+    watcher.stdout.close()
     watcher.wait()
     assert output.split() == [str(number).encode() for number in range(30)]
     folder = crashcart.last()

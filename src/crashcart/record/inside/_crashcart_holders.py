@@ -23,6 +23,7 @@ SAMPLED = 24
 DEEPEST = 3
 
 _OPTIMIZED = 0x1
+_FRAMEWORKS = frozenset({"numpy", "tensorflow", "torch", "pandas", "keras", "scipy", "jaxlib"})
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _LIBRARY_MARKS = ("site-packages", "dist-packages", os.sep + "lib" + os.sep + "python3")
 _FIT_FUNCTIONS = frozenset({"fit", "evaluate", "predict", "__next__", "_next_internal", "train_on_dataset"})
@@ -61,7 +62,11 @@ def _named(frames: list[Any]) -> list[tuple[str, str, Any]]:
     modules: dict[int, tuple[str, dict[str, Any]]] = {}
     for frame in frames:
         own = is_own(frame.f_code.co_filename)
-        if frame.f_code.co_flags & _OPTIMIZED and frame.f_trace is None and (own or frame.f_code.co_name in _FIT_FUNCTIONS):
+        if (
+            frame.f_code.co_flags & _OPTIMIZED
+            and frame.f_trace is None
+            and (own or frame.f_code.co_name in _FIT_FUNCTIONS)
+        ):
             (found if own else inner).extend(_locals(frame, own))
         if own:
             modules[id(frame.f_globals)] = (frame.f_globals.get("__name__", "?"), frame.f_globals)
@@ -98,7 +103,7 @@ def _holders_of(name: str, scope: str, value: Any, seen: set[int]) -> list[dict[
     if isinstance(value, type) or type(value).__name__ in ("module", "function", "builtin_function_or_method"):
         return []
     attributes = getattr(value, "__dict__", None)
-    if not isinstance(attributes, dict) or not is_own(_file_of_class(value)):
+    if not isinstance(attributes, dict) or type(value).__module__.partition(".")[0] in _FRAMEWORKS:
         return []
     found = []
     for attribute, item in list(attributes.items())[:40]:
@@ -107,11 +112,6 @@ def _holders_of(name: str, scope: str, value: Any, seen: set[int]) -> list[dict[
             seen.add(id(item))
             found.append(_holder(f"{name}.{attribute}", scope, item, measured))
     return found
-
-
-def _file_of_class(value: Any) -> str:
-    module = sys.modules.get(type(value).__module__)
-    return getattr(module, "__file__", None) or "<builtin>"
 
 
 def _holder(name: str, scope: str, value: Any, measured: Measure) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _measure(value: Any, depth: int) -> Measure | None:
         return _container(value, len(value), value.values(), depth)
     if kind in ("_lru_cache_wrapper",):
         return _cache(value, depth)
-    if module.partition(".")[0] in ("numpy", "tensorflow", "torch", "pandas", "keras", "scipy", "jaxlib"):
+    if module.partition(".")[0] in _FRAMEWORKS:
         return _array(value, kind, module)
     return None
 

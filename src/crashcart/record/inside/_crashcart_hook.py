@@ -168,7 +168,7 @@ def _forked() -> None:
         hook = _Hook(parent.directory)
         hook.fatal_is_ours = parent.fatal_is_ours
         hook.arm()
-        hook.append("fork", parent=parent.pid, **_interpreter(hook))
+        hook.append("fork", parent=parent.pid, modules=_frameworks(), **_interpreter(hook))
         _state = hook
     except Exception:
         _state = None

@@ -6,6 +6,7 @@
  *    sender PID                            of a signal that was sent (abort sends to itself)
  *    sp 0x…, ip 0x…                        on machines whose registers we can name
  *    stack 0xLOW 0xHIGH                    of the main thread, if it is the one that dies
+ *    mapping PATH                          of the file, if the address of the fault is in the mapping of one
  *    instruction HEX                       the bytes at ip, where there are any
  *    abort-message TEXT                    of the C library
  *    frames                                then one frame a line, innermost first, as backtrace_symbols_fd prints them
@@ -181,6 +182,43 @@ static void put_stack(void)
     put_address("", main_stack_high);
 }
 
+/* If the line of /proc/self/maps covers the address: its file, which begins at the first slash. */
+static const char *mapped_file(const char *line, uintptr_t address)
+{
+    uintptr_t bounds[2] = {0, 0};
+    for (int i = 0; i < 2; i++, line++)
+        for (; *line != '\0' && strchr("0123456789abcdef", *line) != NULL; line++)
+            bounds[i] = bounds[i] * 16 + (uintptr_t)(*line <= '9' ? *line - '0' : *line - 'a' + 10);
+    return bounds[0] <= address && address < bounds[1] ? strchr(line, '/') : NULL;
+}
+
+static void put_mapping(uintptr_t address)
+{
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    size_t length = 0;
+    ssize_t got;
+    while (fd >= 0 && (got = read(fd, text + length, sizeof text - 1 - length)) > 0) {
+        length += (size_t)got;
+        text[length] = '\0';
+        char *line = text, *end;
+        for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+            *end = '\0';
+            const char *file = mapped_file(line, address);
+            if (file != NULL) {
+                put("mapping ");
+                put(file);
+                put("\n");
+            }
+        }
+        length -= (size_t)(line - text);
+        if (length == sizeof text - 1) /* a path too long for the buffer */
+            length = 0;
+        memmove(text, line, length);
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
 /* False where the instruction pointer leads nowhere. */
 static bool put_instruction(void)
 {
@@ -240,6 +278,8 @@ void crash_file_write(int number, const siginfo_t *info, ucontext_t *context)
         return;
     put_signal(number, info);
     put_stack();
+    if (info->si_code > 0 && info->si_code != SI_KERNEL)
+        put_mapping((uintptr_t)info->si_addr);
     bool has_instruction = put_instruction();
     put_abort_message();
     put_frames(has_instruction);
