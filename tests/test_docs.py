@@ -41,7 +41,7 @@ def test_commands_and_options_that_are_shown_exist(page: Path) -> None:
     from crashcart.cli.main import COMMANDS, command_parser
 
     for command, rest in re.findall(
-        r"^\s*(?:\$ )?crashcart ([a-z]+)([^\n|`]*)", page.read_text(encoding="utf-8"), re.MULTILINE
+        r"^(?: {4}|\$ | {4}\$ )crashcart ([a-z]+)([^\n|`]*)", page.read_text(encoding="utf-8"), re.MULTILINE
     ):
         assert command in COMMANDS, f"{page.name} shows crashcart {command}"
         options = command_parser(command, import_module(f"crashcart.cli.{command}")).format_help()
