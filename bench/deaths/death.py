@@ -1,7 +1,7 @@
 """One death of the bench: a program, how it is started, how it ends, and what a good verdict says.
 
 Covers: the `Death` type, the marked lines of a program, the command and the environment of its run.
-Does not cover: running it or judging a verdict; a runner does, and `verify.py` shows the plain endings.
+Does not cover: running it or judging a verdict; `runner.py` and `score.py` do.
 
 A runner starts `command(...)` in the directory `tmp` (fresh for each run, so that nothing is written elsewhere), with
 `environment(...)` added to its own, in a memory group of `limit_mb` where that is not None, sends `signal` after

@@ -1,7 +1,7 @@
 """All deaths of the bench, in one list.
 
 Covers: which programs there are and in which order they run; the lists themselves stand in the `of_…` modules.
-Does not cover: what a `Death` holds and how it is started (`death.py`), or the plain run of all (`verify.py`).
+Does not cover: what a `Death` holds and how it is started (`death.py`), or running them (`runner.py`).
 `machine-restart`, `gpu-memory-taken` and `unknown` have no program: they cannot be made real on a machine without a GPU
 that has to live on.
 """

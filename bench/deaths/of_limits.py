@@ -1,4 +1,4 @@
-"""The deaths of limits, files systems, packages and processors."""
+"""The deaths of limits, file systems, packages and processors."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _run_in(death: Death, way: str, tmp: Path, side: Path, place: Path | None) -
         started_s = time.monotonic()
         process = subprocess.Popen(
             command, cwd=tmp, env=_environment(death, way, tmp, side), stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=lambda: group.enter(place),
+            stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=lambda: _before_start(place),
         )  # fmt: skip
         status = _wait(process, death, way == "crashcart")
         seconds = time.monotonic() - started_s
@@ -64,6 +64,13 @@ def _run_in(death: Death, way: str, tmp: Path, side: Path, place: Path | None) -
     report = side / "report.json"
     document = json.loads(report.read_text()) if report.exists() else None
     return Ran(status, seconds, (side / "output").read_text(errors="replace"), document)
+
+
+def _before_start(place: Path | None) -> None:
+    """Into the group, and with the signals that a shell's background job would ignore back to their own effect."""
+    group.enter(place)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _environment(death: Death, way: str, tmp: Path, side: Path) -> dict[str, str]:

@@ -55,7 +55,9 @@ def of_output(death: Death, ran: Ran) -> Said:
     errors = find_errors(log, lambda file: "site-packages" not in file and "/lib/python3" not in file)
     verdict = explain(Evidence(log=log, errors=errors)).verdict
     cause = verdict.cause.value if verdict is not None else None
-    places = {(Path(file).name, int(line)) for file, line in _FRAME.findall(ran.output)}
+    places: set[tuple[str | None, int | None]] = {
+        (Path(file).name, int(line)) for file, line in _FRAME.findall(ran.output)
+    }
     return Said(cause, cause is not None and _is_right(death, cause), _line_right(death, places), False)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 @functools.lru_cache(maxsize=None)
 def spectrum(window_number):
-    signal = np.random.default_rng(window_number).normal(size=65_536)
+    signal = np.random.default_rng(window_number).normal(size=65_536)  # <-- or here
     return np.abs(np.fft.fft(signal))  # <-- dies here
 
 
