@@ -24,6 +24,8 @@ class Frame:
     source: str | None = None
     own: bool = False
     """Whether the frame is the user's own code (not the standard library, an installed package or crashcart)."""
+    looped: bool | None = None
+    """Whether the line is in a loop of its function, as far as its source tells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ from crashcart.evidence import (
     StackDump,
 )
 from crashcart.probe.log import parse_log
-from crashcart.probe.source import OwnCode, source_line
+from crashcart.probe.source import OwnCode, in_loop, source_line
 
 Record = dict[str, Any]
 
@@ -63,6 +63,7 @@ class _Raw:
     inside: list[Record]
     own: OwnCode
     kept: Record
+    seen_sources: dict[tuple[str, int], tuple[str | None, bool | None]] = field(default_factory=dict)
 
 
 def read_recording(folder: Path) -> Evidence:
@@ -241,9 +242,14 @@ def _with_source(raw: _Raw, frame: Frame) -> Frame:
     if not frame.own:
         return frame
     if "sources" in raw.kept:
-        return replace(frame, source=raw.kept["sources"].get(frame.file, {}).get(str(frame.line)))
-    file = frame.file if Path(frame.file).is_absolute() else str(Path(raw.run["program"]["cwd"]) / frame.file)
-    return replace(frame, source=source_line(file, frame.line))
+        source, looped = raw.kept["sources"].get(frame.file, {}).get(str(frame.line), (None, None))
+        return replace(frame, source=source, looped=looped)
+    key = (frame.file, frame.line)
+    if key not in raw.seen_sources:
+        file = frame.file if Path(frame.file).is_absolute() else str(Path(raw.run["program"]["cwd"]) / frame.file)
+        raw.seen_sources[key] = (source_line(file, frame.line), in_loop(file, frame.line))
+    source, looped = raw.seen_sources[key]
+    return replace(frame, source=source, looped=looped)
 
 
 def _pid_of(path: Path) -> int | None:

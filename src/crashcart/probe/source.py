@@ -7,11 +7,14 @@ Does not cover: cells of notebooks, whose text is in no file.
 
 from __future__ import annotations
 
+import ast
 import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOST_FILE_BYTES = 10 << 20
 _MOST_CHARACTERS = 200
 # Finding where a statement begins means reading all before it: 10 ms for a thousand lines.
@@ -116,6 +119,21 @@ def source_line(file: str, line: int) -> str | None:
     if len(text) > _MOST_CHARACTERS:
         return text[: _MOST_CHARACTERS - 1] + "…"
     return text or None
+
+
+def in_loop(file: str, line: int) -> bool | None:
+    """Whether a line is in a `for` or `while` of its own function; None where the source is not to be had."""
+    lines = _lines(file)
+    if lines is None or not 1 <= line <= len(lines):
+        return None
+    try:
+        tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (*_LOOPS, *_FUNCTIONS))]
+    covering = [node for node in nodes if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    innermost = max(covering, key=lambda node: (node.lineno, -(node.end_lineno or 0)), default=None)
+    return isinstance(innermost, _LOOPS) and line <= (innermost.body[-1].end_lineno or line)
 
 
 def _lines(file: str) -> list[str] | None:

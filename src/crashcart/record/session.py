@@ -203,10 +203,10 @@ def _keep(recorder: Recorder) -> None:
     """Keep what may change before somebody asks why: the text of the user's lines, the versions of the packages."""
     try:
         evidence = read_recording(recorder.folder)
-        sources: dict[str, dict[str, str]] = {}
+        sources: dict[str, dict[str, tuple[str, bool | None]]] = {}
         for frame in own_frames(evidence):
             if frame.source is not None:
-                sources.setdefault(frame.file, {})[str(frame.line)] = frame.source
+                sources.setdefault(frame.file, {})[str(frame.line)] = (frame.source, frame.looped)
         search_path = evidence.environment.search_path if evidence.environment is not None else ()
         messages = [each.message for error in evidence.errors or () for each in error.with_chain()]
         files = named_files(messages, str(Path.cwd()))

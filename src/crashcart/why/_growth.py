@@ -95,6 +95,17 @@ def is_stepping(dumps: list[StackDump], start_s: float, end_s: float) -> bool:
     return len(places) >= 2
 
 
+def is_looped(dumps: list[StackDump]) -> bool:
+    """Whether the last own line, or one that called it, is in a loop of the source; unknown sources are not held against
+    it. One long call of a library moves through many lines too, and is no loop of the program's."""
+    for dump in reversed(dumps):
+        main = dump.main_stack() or dump.current_stack()
+        own = [frame for frame in main.frames if frame.own] if main is not None else []
+        if own:
+            return any(frame.looped is not False for frame in own)
+    return False
+
+
 def ended_inside_loop(dumps: list[StackDump], rise: Rise) -> bool:
     """Whether the line at the end is one that the loop had come by before, rather than a last step after it.
 

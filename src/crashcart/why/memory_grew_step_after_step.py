@@ -20,7 +20,15 @@ from crashcart.evidence import (
 from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.units import duration, size
-from crashcart.why._growth import Rise, ended_inside_loop, final_rise, growing_holder, imported_until_s, is_stepping
+from crashcart.why._growth import (
+    Rise,
+    ended_inside_loop,
+    final_rise,
+    growing_holder,
+    imported_until_s,
+    is_looped,
+    is_stepping,
+)
 from crashcart.why._kill import FULL_FRACTION, dumps_of, fullness
 from crashcart.why._oom import Scene
 from crashcart.why._place import held_words, last_place
@@ -80,7 +88,7 @@ def memory_grew_step_after_step(
     grown = growing_holder(holders, pid)
     gained = (grown[1].count or 0) - (grown[0].count or 0) if grown is not None else 0
     share = grown[1].bytes / max(1, rise.grown_bytes) if grown is not None else 0.0
-    stepped = rise.steady and is_stepping(dumps, rise.start_s, rise.end_s)
+    stepped = rise.steady and is_looped(dumps) and is_stepping(dumps, rise.start_s, rise.end_s)
     if not stepped and not (share >= CLEAR_SHARE and gained >= CLEAR_GAIN):
         return
     named = share >= LEAST_SHARE

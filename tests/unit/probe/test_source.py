@@ -202,3 +202,27 @@ def test_statement_in_the_standard_library() -> None:
     number = next(n for n, text in enumerate(file.read_text().split("\n"), 1) if text.startswith("_default_encoder ="))
     text = source_line(str(file), number)
     assert text is not None and text.startswith("_default_encoder = JSONEncoder(skipkeys=False, ")
+
+
+def test_lines_in_a_loop_of_their_own_function(tmp_path: Path) -> None:
+    from crashcart.probe.source import in_loop
+
+    path = tmp_path / "train.py"
+    path.write_text(
+        "x = load()\n"
+        "for batch in x:\n"
+        "    step(\n"
+        "        batch)\n"
+        "    def later():\n"
+        "        return 1\n"
+        "def run(n):\n"
+        "    while n:\n"
+        "        n -= 1\n"
+        "    else:\n"
+        "        done()\n"
+        "    return join(n)\n"
+    )
+    looped = [number for number in range(1, 13) if in_loop(str(path), number)]
+    assert looped == [2, 3, 4, 8, 9]
+    assert in_loop(str(path), 99) is None
+    assert in_loop("/no/such/file.py", 1) is None

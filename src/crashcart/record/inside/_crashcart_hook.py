@@ -286,7 +286,7 @@ def _note_holders(_signum: int, frame: Any) -> None:
 
 def _survey(hook: _Hook, frame: Any) -> None:
     now = time.monotonic()
-    if now - hook.holders_at_s < 200 * hook.holders_cost_s:  # at most half a percent of the program's time
+    if now - hook.holders_at_s < 50 * hook.holders_cost_s:  # at most 2 % of the time, and only while memory grows
         return
     try:
         frames: list[Any] = []
