@@ -296,6 +296,8 @@ class Crash:
     frames: tuple[NativeFrame, ...]
     stack_distance_bytes: int | None = None
     """How far the faulting address is from the stack pointer; small in a stack overflow."""
+    sender: int | None = None
+    """The pid that sent the signal, where it was sent and is not a fault of the program's own."""
     stack_left_bytes: int | None = None
     """How much of the main thread's stack was left, if it was that thread."""
     mapping: str | None = None

@@ -23,7 +23,12 @@ _SECRET_VALUE = re.compile(
     r"|eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
-_URL_PASSWORD = re.compile(r"([a-z][a-z0-9+.-]*://[^/\s:@]*:)[^/\s@]+@", re.IGNORECASE)
+_URL_PASSWORD = re.compile(r"([a-z][a-z0-9+.-]*://)[^/\s]+@", re.IGNORECASE)
+_NAMED_INSIDE = re.compile(
+    r"((?:pass(?:word|wd)?|secret|token|api[-_]?key|access[-_]?key|credential|auth)(?![a-z])[\w-]*[\"']?\s*[=:]\s*[\"']?)[^\s&\"',;)]+",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"^(-{0,2}[A-Za-z_][\w.-]*)=(.*)$", re.DOTALL)
 _LONG_TOKEN = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
 
@@ -37,6 +42,8 @@ _TELLING = re.compile(
 def redact_value(value: str) -> str:
     """Hide the parts of a value that look like secrets."""
     value = _URL_PASSWORD.sub(rf"\1{HIDDEN}@", value)
+    value = _SCHEME.sub(rf"\1 {HIDDEN}", value)
+    value = _NAMED_INSIDE.sub(rf"\1{HIDDEN}", value)
     value = _SECRET_VALUE.sub(HIDDEN, value)
     return _LONG_TOKEN.sub(lambda match: HIDDEN if _is_random(match.group()) else match.group(), value)
 
@@ -52,7 +59,7 @@ def redact_argv(argv: Iterable[str]) -> tuple[str, ...]:
     found: list[str] = []
     hide_next = False
     for argument in argv:
-        if hide_next and not argument.startswith("-"):
+        if hide_next:
             found.append(HIDDEN)
             hide_next = False
             continue

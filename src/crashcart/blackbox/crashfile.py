@@ -45,6 +45,7 @@ def read_crash(path: Path) -> Crash | None:
         frames=_own_left_out([frame for line in lines[split + 1 :] if (frame := _frame(line)) is not None]),
         stack_distance_bytes=None if address is None or stack_pointer is None else abs(address - stack_pointer),
         stack_left_bytes=_stack_left(fields, stack_pointer),
+        sender=_integer(fields, "sender"),
         mapping=fields.get("mapping"),
         message=fields.get("abort-message"),
         instruction=_octets(fields, "instruction"),

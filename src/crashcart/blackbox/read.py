@@ -8,6 +8,7 @@ Does not cover: judging; nor errors that stand only in the program's output (`wh
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -106,7 +107,9 @@ def _load(folder: Path) -> _Raw:
         )
     samples = {record["at_s"]: record for name in ("history", "samples") for record in _ring(folder / f"{name}.ring")
                if "at_s" in record}  # fmt: skip
-    inside = [record for path in sorted(folder.glob("program-*.ring")) for record in _ring(path) if "pid" in record]
+    introduced = [_read_json(path) for path in sorted(folder.glob("program-*.json"))]
+    rings = [record for path in sorted(folder.glob("program-*.ring")) for record in _ring(path)]
+    inside = [record for record in (*introduced, *rings) if record is not None and "pid" in record and "kind" in record]
     inside.sort(key=lambda record: record.get("unix_s", 0.0))
     prefixes = sorted({prefix for record in inside for prefix in record.get("prefixes", ())})
     events = [record for record in _ring(folder / "events.ring") if "kind" in record and "at_s" in record]
@@ -242,7 +245,10 @@ def _with_source(raw: _Raw, frame: Frame) -> Frame:
     if not frame.own:
         return frame
     if "sources" in raw.kept:
-        source, looped = raw.kept["sources"].get(frame.file, {}).get(str(frame.line), (None, None))
+        kept = raw.kept["sources"].get(frame.file, {}).get(str(frame.line))
+        source, looped = (
+            kept if isinstance(kept, list) and len(kept) == 2 else (kept if isinstance(kept, str) else None, None)
+        )
         return replace(frame, source=source, looped=looped)
     key = (frame.file, frame.line)
     if key not in raw.seen_sources:
@@ -281,11 +287,20 @@ def _holders(raw: _Raw) -> Iterator[HolderNote]:
 
 def _errors(raw: _Raw) -> Iterator[ErrorRecord]:
     for record in raw.inside:
-        if record["kind"] == "error":
+        if record["kind"] == "error" and not _was_survived(raw, record):
             error = _error(raw, record["error"])
             chain = tuple(_error(raw, each) for each in record["error"].get("chain", ()))
             at_s = record["unix_s"] - _started_s(raw)
             yield replace(error, chain=chain, thread=record.get("thread"), at_s=at_s, pid=record["pid"])
+
+
+def _was_survived(raw: _Raw, record: Record) -> bool:
+    """Python keeps the last exception that it showed, also where an interactive console went on after it: one that ended
+    the program shows in the program's status."""
+    ending = (raw.ending or {}).get("ending")
+    if record.get("thread") is not None or ending is None or record["pid"] != raw.run["program"].get("pid"):
+        return False
+    return not (ending.get("exit_code") in (1, 130) or ending.get("signal") == signal.SIGINT)
 
 
 def _error(raw: _Raw, plain: Record) -> ErrorRecord:
@@ -301,13 +316,22 @@ def _crash(raw: _Raw, pid: int | None, hooked: dict[int, Record]) -> Crash | Non
     crashes: dict[int, Crash] = {}
     for path in sorted(raw.folder.glob("crash-*.txt*")):
         crash = read_crash(path)
-        if crash is not None:
+        if crash is not None and not _ended_later(raw, crash.pid):
             crashes[crash.pid] = crash
     crash = crashes.get(pid or 0) or next(iter(crashes.values()), None)
     if crash is None:
         return None
     text = _read_text(raw.folder / f"fatal-{crash.pid}.txt")
     return replace(crash, python=_dump(raw, hooked, crash.pid, 0.0, "fatal", text)) if text else crash
+
+
+def _ended_later(raw: _Raw, pid: int) -> bool:
+    """Whether the process reached its orderly end after all: a handler of its own had taken the signal."""
+    crashed_at_s = (
+        (raw.folder / f"crash-{pid}.txt").stat().st_mtime if (raw.folder / f"crash-{pid}.txt").exists() else None
+    )
+    ends = [record["unix_s"] for record in raw.inside if record["kind"] == "exit" and record["pid"] == pid]
+    return bool(ends) and crashed_at_s is not None and ends[-1] > crashed_at_s + 0.001
 
 
 def _log(raw: _Raw) -> Log | None:

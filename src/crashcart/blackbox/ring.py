@@ -1,4 +1,4 @@
-"""A ring of records in a memory-mapped file: bounded, and readable after a SIGKILL at any byte.
+"""A ring of records in a file: bounded, and readable after a SIGKILL at any byte.
 
 Covers: creating a ring, appending records, reading back every whole record.
 Does not cover: what the records mean (`recording.py`). Standard library only and free of crashcart imports, because the
@@ -9,11 +9,14 @@ time (unix ns), u32 pid of the writer, 28 bytes zero. Then the ring: records at 
 payload size, u32 CRC-32 of sequence number and payload, u32 zero, u64 sequence number, payload (UTF-8 JSON), padding to
 8. A record never spans the end of the ring. The reader trusts no position: it looks for marks, believes only what the
 CRC confirms, and orders by sequence number, so a torn record costs itself alone.
+
+Records are written with pwrite into blocks that were allocated when the file was made: like a mapping, what was written
+is the kernel's and outlives the process. A mapping would hold a descriptor of its own with a low number, which a daemon
+that closes all descriptors frees for a file of its own, and which the end of the mapping would then close.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 import time
@@ -61,11 +64,12 @@ def encode(value: object) -> str:
 class Ring:
     """The writing side. One process writes; a forked child must make its own."""
 
-    def __init__(self, path: str, ring_bytes: int) -> None:
+    def __init__(self, path: str, ring_bytes: int, lowest_descriptor: int = 3) -> None:
         self.path = path
         self.pid = os.getpid()
         self._bytes = ring_bytes
-        self._map = _create(path, ring_bytes)
+        self._handle = _create(path, ring_bytes, lowest_descriptor)
+        self._inode = os.fstat(self._handle).st_ino
         self._position = 0
         self._sequence = 0
         self._busy = False
@@ -84,38 +88,41 @@ class Ring:
         needed = (_RECORD.size + len(payload) + 7) & ~7
         if needed > self._bytes // 2:
             return False
+        if os.fstat(self._handle).st_ino != self._inode:
+            return False
         if self._position + needed > self._bytes:
-            gap = self._bytes - self._position
-            self._map[HEADER_BYTES + self._position : HEADER_BYTES + self._bytes] = bytes(gap)
+            os.pwrite(self._handle, bytes(self._bytes - self._position), HEADER_BYTES + self._position)
             self._position = 0
         self._sequence += 1
         check = crc32(payload, crc32(_SEQUENCE.pack(self._sequence)))
-        head = _RECORD.pack(_MARK, len(payload), check, 0, self._sequence)
-        start = HEADER_BYTES + self._position
-        self._map[start : start + len(head) + len(payload)] = head + payload
+        record = _RECORD.pack(_MARK, len(payload), check, 0, self._sequence) + payload
+        os.pwrite(self._handle, record, HEADER_BYTES + self._position)
         self._position += needed
         return True
 
     def close(self) -> None:
-        """Unmap; what was written stays."""
-        self._map.close()
+        """Give the descriptor back; what was written stays."""
+        os.close(self._handle)
 
 
-def _create(path: str, ring_bytes: int) -> mmap.mmap:
-    """Make the file whole before it gets its name, with its blocks allocated: a hole on a full disk would be a SIGBUS."""
+def _create(path: str, ring_bytes: int, lowest_descriptor: int) -> int:
+    """Make the file whole before it gets its name, with its blocks allocated, and keep it open at a number that is free
+    from `lowest_descriptor` on."""
+    import fcntl
+
     scratch = f"{path}.new"
-    handle = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    handle = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         os.posix_fallocate(handle, 0, HEADER_BYTES + ring_bytes)
         os.pwrite(handle, _HEADER.pack(MAGIC, VERSION, HEADER_BYTES, ring_bytes, time.time_ns(), os.getpid()), 0)
-        mapped = mmap.mmap(handle, HEADER_BYTES + ring_bytes)
         os.rename(scratch, path)
+        return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, lowest_descriptor)
     except BaseException:
-        os.unlink(scratch)
+        if os.path.exists(scratch):
+            os.unlink(scratch)
         raise
     finally:
         os.close(handle)
-    return mapped
 
 
 def read_payloads(content: bytes) -> list[bytes]:

@@ -6,6 +6,7 @@ Does not cover: what a recording holds (`recording.py`).
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -21,9 +22,9 @@ def home() -> Path:
     """The folder of all recordings: $CRASHCART_HOME, else crashcart/ in the user's cache directory."""
     chosen = os.environ.get(HOME_VARIABLE)
     if chosen:
-        return Path(chosen)
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "crashcart"
+        return Path(chosen).absolute()
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if cache.startswith("/") else Path.home() / ".cache") / "crashcart"
 
 
 def runs_folder() -> Path:
@@ -34,13 +35,20 @@ def runs_folder() -> Path:
 def new_folder(name: str) -> Path:
     """Make the folder of a new run; its name sorts by time. OSError where that cannot be."""
     runs = runs_folder()
-    runs.mkdir(parents=True, exist_ok=True, mode=0o700)
-    runs.chmod(0o700)
+    for folder in (runs.parent, runs):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if runs.stat().st_uid == os.geteuid():
+        runs.chmod(0o700)
     safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)[:40].strip(".-") or "run"
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    folder = runs / f"{stamp}-{safe}-{os.getpid()}"
-    folder.mkdir(mode=0o700)
-    return folder
+    for again in range(100):
+        folder = runs / (f"{stamp}-{safe}-{os.getpid()}" + (f".{again}" if again else ""))
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+        return folder
+    raise FileExistsError(f"{runs / stamp} is taken a hundred times")
 
 
 def recordings() -> list[Path]:
@@ -54,21 +62,18 @@ def recordings() -> list[Path]:
 
 
 def find(name: str | None) -> Path:
-    """A recording by its name, a unique beginning or part of it, its path, or the newest one for None."""
+    """A recording by its path, its name or a part of it (the newest that fits), or for None the newest that has ended."""
     known = recordings()
     if name is None:
         if not known:
             raise NoRecordingError(f"there is no recording yet (looked in {runs_folder()})")
-        return known[0]
+        return next((folder for folder in known if (folder / "ending.json").exists()), known[0])
     path = Path(name)
     if path.is_dir() and ("/" in name or (path / "run.json").exists()):
         return path
     matches = [folder for folder in known if name in folder.name]
-    if len(matches) == 1 or (matches and matches[0].name == name):
-        return matches[0]
     if matches:
-        some = ", ".join(folder.name for folder in matches[:4])
-        raise NoRecordingError(f"{name!r} fits {len(matches)} recordings: {some}", "Give more of the name.")
+        return next((folder for folder in matches if folder.name == name), matches[0])
     raise NoRecordingError(
         f"there is no recording {name!r} (looked in {runs_folder()})", "`crashcart list` shows them."
     )
@@ -80,7 +85,19 @@ def remove(folder: Path) -> None:
 
 
 def prune(keep: int = MOST_RECORDINGS) -> None:
-    """Remove the oldest recordings beyond `keep`. One that still runs is among the newest, or has outlived 60 others."""
+    """Remove the oldest recordings beyond `keep` that have ended; others may be pruning at the same time."""
     for folder in recordings()[keep:]:
-        if (folder / "ending.json").exists() or time.time() - folder.stat().st_mtime > 7 * 86400:
+        if (folder / "ending.json").exists() or not _is_watched(folder):
             remove(folder)
+
+
+def _is_watched(folder: Path) -> bool:
+    """Whether the process that writes the recording is still there."""
+    try:
+        watcher = json.loads((folder / "run.json").read_bytes()).get("watcher_pid")
+        os.kill(int(watcher), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+    return True

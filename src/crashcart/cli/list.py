@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from crashcart.blackbox import store
-from crashcart.errors import UnreadableRecordingError
+from crashcart.errors import UnreadableRecordingError, UsageError
 from crashcart.evidence import Ending, Evidence
+from crashcart.report.safe import flat
 from crashcart.why import explain
 from crashcart.why.collect import collect
 
@@ -23,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    rows = [_row(folder) for folder in store.recordings()[: max(0, arguments.n)]]
+    if arguments.n < 1:
+        raise UsageError(f"received -n {arguments.n}; expected a number above 0")
+    rows = [_row(folder) for folder in store.recordings()[: arguments.n]]
     if arguments.json:
         import json
 
@@ -35,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     width = max(len(row["recording"]) for row in rows)
     for row in rows:
-        print(f"{row['recording']:<{width}}  {row['started']}  {row['ended']:<12}  {row['headline']}")
+        print(f"{row['recording']:<{width}}  {row['started']}  {row['ended']:<12}  {flat(row['headline'])}")
     return 0
 
 

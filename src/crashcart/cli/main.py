@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
+from crashcart.cli.talk import say
 from crashcart.errors import CrashcartError
 
 COMMANDS = {
@@ -35,21 +36,19 @@ def main(argv: Sequence[str]) -> int:
         print(f"crashcart {__version__}")
         return 0
     if argv[0] not in COMMANDS:
-        print(f"crashcart: no such command: {argv[0]}; expected one of {', '.join(COMMANDS)}", file=sys.stderr)
+        say(f"crashcart: no such command: {argv[0]}; expected one of {', '.join(COMMANDS)}")
         return 2
     module = import_module(f"crashcart.cli.{argv[0]}")
     arguments = command_parser(argv[0], module).parse_args(argv[1:])
     try:
         return int(module.run(arguments))
     except CrashcartError as error:
-        print(f"crashcart: {error}\n  {error.help}", file=sys.stderr)
+        say(f"crashcart: {error}\n  {error.help}")
         return error.exit_code
     except Exception as error:
         if os.environ.get("CRASHCART_DEBUG"):
             raise
-        print(
-            f"crashcart: a fault of its own: {type(error).__name__}: {error}\n  {CrashcartError.help}", file=sys.stderr
-        )
+        say(f"crashcart: a fault of its own: {type(error).__name__}: {error}\n  {CrashcartError.help}")
         return CrashcartError.exit_code
 
 
@@ -84,6 +83,6 @@ def entry() -> None:
     """The console script."""
     try:
         sys.exit(main(sys.argv[1:]))
-    except BrokenPipeError:
-        sys.stderr.close()
+    except BrokenPipeError:  # whoever read our report has gone; let Python not complain about it at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(141)

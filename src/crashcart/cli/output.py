@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crashcart.errors import CrashcartError
+from crashcart.errors import CannotCheckError
 from crashcart.evidence import Evidence
 from crashcart.finding import Cause, Report
 
@@ -26,7 +26,7 @@ def _write(name: str, text: str) -> None:
     try:
         Path(name).write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise CrashcartError(f"cannot write {name}: {error.strerror}", "Name another file.") from error
+        raise CannotCheckError(f"cannot write {name}: {error.strerror}", "Name another file.") from error
 
 
 def exit_code(report: Report) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-from crashcart.errors import UsageError
+from crashcart.cli.talk import say
+from crashcart.errors import CrashcartError, UsageError
 from crashcart.record import session
 
 
@@ -27,12 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     if not command:
         raise UsageError("no command was given", "Write it after `--`, as in `crashcart run -- python train.py`.")
-    done = session.run(command)
+    done = session.run(command, hold_signals=True)
     if done.unrecorded is not None:
-        print(
-            f"crashcart: the run was not recorded ({done.unrecorded}); the program ran as without crashcart",
-            file=sys.stderr,
-        )
+        say(f"crashcart: the run was not recorded ({done.unrecorded}); the program ran as without crashcart")
     if done.folder is not None:
         _tell(done.folder, done.exit_code != 0, arguments)
     return done.exit_code
@@ -44,8 +43,10 @@ def _tell(folder: Path, abnormal: bool, arguments: argparse.Namespace) -> None:
         return
     try:
         _report(folder, abnormal and not arguments.quiet, arguments)
+    except CrashcartError as error:
+        say(f"crashcart: {error}")
     except Exception as error:  # the program has ended; whatever goes wrong now must not hide its exit code
-        print(f"crashcart: the verdict could not be made: {type(error).__name__}: {error}", file=sys.stderr)
+        say(f"crashcart: the verdict could not be made: {type(error).__name__}: {error}")
 
 
 def _report(folder: Path, show: bool, arguments: argparse.Namespace) -> None:
@@ -56,6 +57,7 @@ def _report(folder: Path, show: bool, arguments: argparse.Namespace) -> None:
 
     evidence = collect(folder)
     report = explain(evidence, folder.name)
-    if show:
-        print_report(report, evidence, sys.stderr)
+    if show and sys.stderr is not None:
+        with suppress(OSError):
+            print_report(report, evidence, sys.stderr)
     write_reports(report, evidence, arguments.json, arguments.html)

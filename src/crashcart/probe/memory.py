@@ -57,7 +57,7 @@ class _Files:
 
     limit: str
     usage: str
-    reclaimable: bytes
+    reclaimable: tuple[bytes, bytes]
     kills: str
     hits: tuple[str, bytes]
 
@@ -66,11 +66,13 @@ _FILES = {
     1: _Files(
         "memory.limit_in_bytes",
         "memory.usage_in_bytes",
-        b"total_inactive_file",
+        (b"total_inactive_file", b"total_active_file"),
         "memory.oom_control",
         ("memory.failcnt", b""),
     ),
-    2: _Files("memory.max", "memory.current", b"inactive_file", "memory.events", ("memory.events", b"max")),
+    2: _Files(
+        "memory.max", "memory.current", (b"inactive_file", b"active_file"), "memory.events", ("memory.events", b"max")
+    ),
 }
 
 
@@ -95,8 +97,11 @@ class MemoryGroup:
         return whole_number(self._usage.read())
 
     def reclaimable_bytes(self) -> int | None:
-        """Page cache of this group and those below it that the kernel would drop first (inactive file pages)."""
-        return counter(self._stat.read(), self._names.reclaimable)
+        """Page cache of this group and those below it, which the kernel drops before it kills; mapped or dirty pages of it
+        may have to stay for a while."""
+        table = self._stat.read()
+        found = [counter(table, name) for name in self._names.reclaimable]
+        return None if None in found else sum(each for each in found if each is not None)
 
     def oom_kills(self) -> int | None:
         """How many processes of the group the kernel has killed for lack of memory, whoever ran short of it.

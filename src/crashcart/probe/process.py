@@ -36,6 +36,7 @@ _LIMIT_NAMES = {
     "Max core file size": "core",
     "Max locked memory": "memlock",
     "Max file size": "fsize",
+    "Max cpu time": "cpu",
 }
 _LIMIT_NAME_WIDTH = 26
 
@@ -124,6 +125,17 @@ class ProcessReader:
     def signals_ignored(self) -> int | None:
         """Bit n-1 is set where signal n is ignored."""
         return self._mask("status", b"SigIgn:")
+
+    def signals_pending(self) -> int | None:
+        """Bit n-1 is set where signal n waits to be taken, by the process or by its main thread."""
+        shared = self._mask("status", b"ShdPnd:")
+        own = self._mask("status", b"SigPnd:")
+        return None if shared is None or own is None else shared | own
+
+    def main_thread_runs(self) -> bool:
+        """Whether the main thread is running or ready to run, rather than asleep."""
+        stat = _stat_fields(self._once(f"task/{self.pid}/stat", _STAT_BYTES))
+        return stat is not None and stat[0] == b"R"
 
     def signals_blocked_main(self) -> int | None:
         """Bit n-1 is set where the main thread has blocked signal n."""

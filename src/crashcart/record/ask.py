@@ -3,7 +3,7 @@
 Covers: finding out how to read its interpreter, reading its stacks without disturbing it, and asking for a survey of
 holders by a pipe or a signal that cannot hurt it.
 Does not cover: when to do either (`pace.py`). The one signal is sent only where the hook's own handler will take it, and
-never while the main thread waits for signals (`pause`, `sigwait`), because any caught signal would end that wait.
+only while the main thread runs or waits in a call that the kernel restarts: a sleep or `pause` would end early.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from crashcart.blackbox.ring import ForeignFileError, read_payloads
 from crashcart.probe.process import ProcessReader
 from crashcart.probe.python_stack import FrameFacts, Interpreter, PythonStackReader
 from crashcart.record.inside._crashcart_hook import HOLDERS_SIGNAL
 
 MOST_KEPT_FRAMES = 60
 
-# pause, rt_sigsuspend, rt_sigtimedwait; a signalfd shows as read and is harmless (ours is not in its set).
-_WAITS_FOR_SIGNALS = {
-    "x86_64": frozenset({34, 130, 128}),
-    "aarch64": frozenset({133, 137}),
+DEEPEST_STACK = 300
+"""A handler needs some room below the recursion limit, which is 1000 unless the program lowered it."""
+# read, write, wait4, futex: the kernel takes these up again after a handler as if nothing had been. Sleeps, polls and
+# waits for signals it does not.
+_RESTARTED_CALLS: frozenset[int | None] = {
+    "x86_64": frozenset({0, 1, 61, 202}),
+    "aarch64": frozenset({63, 64, 98, 260}),
 }.get(os.uname().machine, frozenset())
 
 
@@ -34,7 +36,7 @@ class Respondent:
         self.pid = pid
         self._process = ProcessReader(pid)
         self._pipe = folder / f"ask-{pid}"
-        self._stacks = _stack_reader(pid, folder / f"program-{pid}.ring")
+        self._stacks = _stack_reader(pid, folder / f"program-{pid}.json")
         self._main_cpu_ns: int | None = None
 
     def main_stack(self) -> list[dict[str, Any]] | None:
@@ -74,7 +76,10 @@ class Respondent:
         bit = 1 << (HOLDERS_SIGNAL - 1)
         if caught is None or not caught & bit or (blocked or 0) & bit:
             return False
-        if self._process.main_thread_sleeping_in() in _WAITS_FOR_SIGNALS:
+        if not self._process.main_thread_runs() and self._process.main_thread_sleeping_in() not in _RESTARTED_CALLS:
+            return False
+        frames = self._stacks.main_thread() if self._stacks is not None else None
+        if frames is None or len(frames) > DEEPEST_STACK:
             return False
         try:
             os.kill(self.pid, HOLDERS_SIGNAL)
@@ -89,11 +94,11 @@ class Respondent:
             self._stacks.close()
 
 
-def _stack_reader(pid: int, ring: Path) -> PythonStackReader | None:
-    """A reader for the interpreter that the hook described in its first record; None where it cannot be read."""
+def _stack_reader(pid: int, introduction: Path) -> PythonStackReader | None:
+    """A reader for the interpreter that the hook described; None where it cannot be read."""
     try:
-        first: dict[str, Any] = next((json.loads(payload) for payload in read_payloads(ring.read_bytes())), {})
-    except (OSError, ForeignFileError):
+        first: dict[str, Any] = json.loads(introduction.read_bytes())
+    except (OSError, ValueError):
         return None
     if not first.get("version") or not first.get("thread_state"):
         return None

@@ -16,6 +16,7 @@ REFRESH_FAR_S = 1.0
 REFRESH_NEAR_S = 0.1
 NEAR_FRACTION = 0.8
 TREE_S = 1.0
+GPU_S = 1.0
 
 
 class Bound:
@@ -59,6 +60,8 @@ class Gauge:
         self._readers: dict[int, ProcessReader] = {}
         self._tree_at_s = float("-inf")
         self._gpu = gpu
+        self._gpu_next_s = 0.0
+        self._gpu_used_bytes: int | None = None
 
     def read(self, at_s: float, near: bool) -> Sample | None:
         """A sample, or None once the program is gone."""
@@ -73,8 +76,15 @@ class Gauge:
         used_bytes, limit_bytes = self._tightest(at_s)
         return Sample(
             round(at_s, 3), own.rss_bytes, own.rss_bytes + below_bytes, used_bytes, limit_bytes, round(self.cpu_s, 3),
-            own.threads, len(self.descendants), self._gpu.used_bytes(self.pid) if self._gpu else None,
+            own.threads, len(self.descendants), self._gpu_bytes(at_s),
         )  # fmt: skip
+
+    def _gpu_bytes(self, at_s: float) -> int | None:
+        """The driver is asked once a second; between, the last answer stands."""
+        if self._gpu is not None and at_s >= self._gpu_next_s:
+            self._gpu_next_s = at_s + GPU_S
+            self._gpu_used_bytes = self._gpu.used_bytes(self.pid)
+        return self._gpu_used_bytes
 
     def refresh_tree(self) -> None:
         """Look for new descendants and for those that are gone."""
@@ -114,6 +124,13 @@ class Gauge:
             if used is not None:
                 found.append((used, bound.limit_bytes))
         return min(found, key=lambda pair: pair[1] - pair[0], default=(None, None))
+
+    def close(self) -> None:
+        """Give all descriptors back."""
+        for reader in (self.process, *self._readers.values()):
+            reader.close()
+        for group in self.groups:
+            group.close()
 
     def _count_cpu(self, pid: int, cpu_s: float) -> None:
         self.cpu_s += max(0.0, cpu_s - self._cpu_seen_s.get(pid, 0.0))

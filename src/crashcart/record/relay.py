@@ -3,40 +3,45 @@
 Covers: one wait that wakes for the end of the child, for signals sent to us, or after a while; forwarding; stopping and
 continuing together with the program under a terminal.
 Does not cover: sampling (`watch.py`). The terminal's own signals (Ctrl-C, Ctrl-Z, a hang-up) reach the program by
-themselves, since it shares our process group; only what was sent to us alone is handed on.
+themselves, since it shares our process group. A signal that a process sent may have been sent to the whole group, which
+cannot be seen; it is handed on unless the program has it pending already or ends of it at once.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 
-from crashcart.probe.process import process_name
+from crashcart.probe.process import ProcessReader, process_name
 
-FORWARDED = (
-    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH,
-    signal.SIGALRM,
-)  # fmt: skip
-WAITED = frozenset({*FORWARDED, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT, signal.SIGTTIN, signal.SIGTTOU})
+_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGSYS}
+_NOT_OURS_TO_HOLD = {signal.SIGKILL, signal.SIGSTOP, *_FAULTS, 32, 33}
+WAITED = frozenset(number for number in range(1, signal.NSIG) if number not in _NOT_OURS_TO_HOLD)
+_NEWS_OF_CHILD = signal.SIGCHLD
+GROUP_GRACE_S = 0.03
+"""A signal to the whole group reaches its members within this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A signal that reached us: its number and who sent it, in words."""
+    """A signal that reached us: its number, who sent it, in words, and when (monotonic)."""
 
     number: int
     sender: str
+    at_s: float
 
 
-def block() -> set[signal.Signals]:
-    """Hold back the signals that `wait` takes; returns the mask to give to the program."""
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
-    return {signal.Signals(number) for number in previous}
+def block() -> set[int]:
+    """Hold back every signal that `wait` takes; returns the mask to give to the program."""
+    return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)}
 
 
-def restore(mask: set[signal.Signals]) -> None:
-    """Take signals again as before."""
+def restore(mask: set[int]) -> None:
+    """Drop what came meanwhile (it was the program's), and take signals again as before."""
+    while signal.sigtimedwait(WAITED, 0) is not None:
+        pass
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
@@ -44,15 +49,25 @@ def wait(pid: int, timeout_s: float) -> Passed | None:
     """Wait for a signal; forward it if it was sent to us alone. Returns what passed, None at the end of the time or for
     news of the child."""
     info = signal.sigtimedwait(WAITED, timeout_s)
-    if info is None or info.si_signo == signal.SIGCHLD:
+    if info is None or info.si_signo == _NEWS_OF_CHILD:
         return None
-    if info.si_signo in FORWARDED:
-        from_terminal = info.si_code > 0
-        if not from_terminal:
-            _send(pid, info.si_signo)
-        sender = "the terminal" if from_terminal else _sender(info.si_pid)
-        return Passed(info.si_signo, sender)
-    return None
+    from_kernel = info.si_code > 0
+    if not from_kernel and not _reached_program(pid, info.si_signo):
+        _send(pid, info.si_signo)
+    sender = "the terminal" if from_kernel else _sender(info.si_pid)
+    return Passed(info.si_signo, sender, time.monotonic())
+
+
+def _reached_program(pid: int, number: int) -> bool:
+    """Whether the program has the signal pending, or ends at once, as after a signal to the whole group."""
+    reader = ProcessReader(pid)
+    try:
+        if (reader.signals_pending() or 0) >> (number - 1) & 1:
+            return True
+        time.sleep(GROUP_GRACE_S)
+        return reader.sample() is None
+    finally:
+        reader.close()
 
 
 def _sender(pid: int) -> str:
@@ -63,11 +78,15 @@ def _sender(pid: int) -> str:
 def _send(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
-    except ProcessLookupError:
+    except OSError:  # gone, or of another user (sudo): nothing we could do about it
         return
 
 
 def stop_with(pid: int) -> None:
     """The program was stopped (Ctrl-Z): stop too, so that the shell gets the terminal back; go on when it goes on."""
     os.kill(os.getpid(), signal.SIGSTOP)
-    _send(pid, signal.SIGCONT)
+    reader = ProcessReader(pid)
+    sample = reader.sample()
+    reader.close()
+    if sample is not None and sample.state == "T":
+        _send(pid, signal.SIGCONT)

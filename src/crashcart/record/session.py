@@ -29,10 +29,12 @@ from crashcart.probe.memory import oom_kills_host
 from crashcart.probe.process import is_alive
 from crashcart.record import native, relay, spawn
 from crashcart.record.gauge import Gauge
-from crashcart.record.watch import Ended, Watch
+from crashcart.record.watch import Ended, Watch, signal_name
 from crashcart.redact import redact_argv, redact_variables
 
 MOST_KERNEL_LINES = 200
+RECENT_S = 20.0
+"""A signal that ends a program does so within this, handlers that save a checkpoint included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +53,36 @@ class _Before:
 
     kernel_log: KernelLogReader
     oom_kills_host: int | None
+    cwd: str
     oom_kills_group: int | None = None
     limit_hits_group: int | None = None
 
 
-def run(argv: Sequence[str]) -> Run:
-    """Run a command, recorded as well as can be, and return how it ended. CannotStartError if it cannot be run."""
+def run(argv: Sequence[str], hold_signals: bool = False) -> Run:
+    """Run a command, recorded as well as can be, and return how it ended. CannotStartError if it cannot be run.
+
+    With `hold_signals` the signals stay held back afterwards, for a caller that still has a verdict to print: a second
+    Ctrl-C was meant for the program, too.
+    """
     recorder, unrecorded = _open(argv)
-    before = _Before(KernelLogReader(), oom_kills_host())
     mask = relay.block()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL) if hold_signals else None
     try:
-        watch = _start(argv, recorder, before, mask)
+        watch, before = _start(argv, recorder, mask)
         ended = watch.until_end()
+        failure = _finish(recorder, watch, before, ended) if recorder is not None else unrecorded
+        watch.close()
     finally:
-        relay.restore(mask)
-    if recorder is None:
-        return Run(ended.exit_code, None, unrecorded)
-    watch.last_look()
-    recorder.end(_ending_facts(ended, watch, before))
-    _keep(recorder)
-    store.prune()
-    return Run(ended.exit_code, recorder.folder, recorder.failure)
+        if not hold_signals:
+            relay.restore(mask)
+    return Run(ended.exit_code, recorder.folder if recorder is not None else None, failure)
 
 
-def _start(argv: Sequence[str], recorder: Recorder | None, before: _Before, mask: set[signal.Signals]) -> Watch:
+def _start(argv: Sequence[str], recorder: Recorder | None, mask: set[int]) -> tuple[Watch, _Before]:
     environment = dict(os.environ)
     if recorder is not None:
         environment = spawn.hooked_environment(environment, recorder.folder)
+    before = _Before(KernelLogReader(), oom_kills_host(), str(Path.cwd()))
     started_s = time.monotonic()
     try:
         pid = spawn.spawn(argv, environment, mask)
@@ -88,9 +93,26 @@ def _start(argv: Sequence[str], recorder: Recorder | None, before: _Before, mask
     _outlive()
     watch = Watch(pid, recorder, _gauge(pid, recorder, before), started_s)
     if recorder is not None:
-        recorder.started(pid, watch.gauge.process.start_ticks())
-        recorder.note("started", 0.0, text=f"pid {pid} started", pid=pid)
-    return watch
+        try:
+            recorder.started(pid, watch.gauge.process.start_ticks())
+            recorder.note("started", 0.0, text=f"pid {pid} started", pid=pid)
+        except OSError as error:
+            watch.failure = f"{type(error).__name__}: {error}"
+    return watch, before
+
+
+def _finish(recorder: Recorder, watch: Watch, before: _Before, ended: Ended) -> str | None:
+    """Write down the end. Whatever fails is returned in words: the program's own exit code must get through."""
+    try:
+        watch.last_look()
+        recorder.end(_ending_facts(ended, watch, before))
+        _keep(recorder, before.cwd)
+        store.prune()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        before.kernel_log.close()
+    return watch.failure or recorder.failure
 
 
 def _outlive() -> None:
@@ -109,9 +131,14 @@ def _open(argv: Sequence[str]) -> tuple[Recorder | None, str | None]:
         folder = store.new_folder(spawn.program_name(argv))
         return Recorder(folder, _starting_facts(argv)), None
     except OSError as error:
-        if folder is not None:
-            store.remove(folder)
-        return None, f"{error.strerror or error}: {error.filename or store.runs_folder()}"
+        reason = f"{error.strerror or error}: {error.filename or 'the folder of recordings'}"
+    except (
+        Exception
+    ) as error:  # no home directory, a working directory that is gone…: the program is to run all the same
+        reason = f"{type(error).__name__}: {error}"
+    if folder is not None:
+        store.remove(folder)
+    return None, reason
 
 
 def _starting_facts(argv: Sequence[str]) -> dict[str, Any]:
@@ -156,29 +183,30 @@ def _ending_facts(ended: Ended, watch: Watch, before: _Before) -> dict[str, Any]
         at_s=watch.now_s(),
         exit_code=None if signalled else -number,
         signal=number if signalled else None,
-        signal_name=_signal_name(number) if signalled else None,
+        signal_name=signal_name(number) if signalled else None,
         core_dumped=core_dumped,
-        core_file=_core_file(watch.pid) if core_dumped else None,
+        core_file=_core_file(watch.pid, before.cwd) if core_dumped else None,
         oom_kills_group=_rise(before.oom_kills_group, own_group.oom_kills() if own_group else None),
         oom_kills_host=_rise(before.oom_kills_host, oom_kills_host()),
         limit_hits_group=_rise(before.limit_hits_group, own_group.limit_hits() if own_group else None),
         same_boot=True,
-        sent_by=ended.passed.sender if ended.passed is not None else None,
+        sent_by=_sent_by(ended, number if signalled else -number - 128),
         peak_rss_bytes=ended.peak_rss_bytes,
         survivors=tuple(pid for pid in watch.gauge.descendants if is_alive(pid, None)),
     )
     return {
         "ending": to_plain(ending),
         **_kernel_facts(before),
-        "disks": to_plain(read_disks([str(Path.cwd()), os.environ.get("TMPDIR", "/tmp"), str(Path.home())])),
+        "disks": to_plain(read_disks([before.cwd, os.environ.get("TMPDIR", "/tmp"), str(store.home())])),
     }
 
 
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+def _sent_by(ended: Ended, number: int) -> str | None:
+    """Who sent the signal that ended the program, if it passed through us shortly before."""
+    passed = ended.passed
+    if passed is None or passed.number != number or time.monotonic() - passed.at_s > RECENT_S:
+        return None
+    return passed.sender
 
 
 def _rise(before: int | None, after: int | None) -> int | None:
@@ -191,15 +219,15 @@ def _kernel_facts(before: _Before) -> dict[str, Any]:
     return {"kernel_log": before.kernel_log.read_new()[-MOST_KERNEL_LINES:]}
 
 
-def _core_file(pid: int) -> str | None:
+def _core_file(pid: int, cwd: str) -> str | None:
     """Where a core file was left, if it went to a plain file; a crash collector's pipe keeps its own counsel."""
-    for candidate in (Path.cwd() / f"core.{pid}", Path.cwd() / "core"):
+    for candidate in (Path(cwd) / f"core.{pid}", Path(cwd) / "core"):
         if candidate.is_file():
             return str(candidate)
     return None
 
 
-def _keep(recorder: Recorder) -> None:
+def _keep(recorder: Recorder, cwd: str) -> None:
     """Keep what may change before somebody asks why: the text of the user's lines, the versions of the packages."""
     try:
         evidence = read_recording(recorder.folder)
@@ -209,7 +237,7 @@ def _keep(recorder: Recorder) -> None:
                 sources.setdefault(frame.file, {})[str(frame.line)] = (frame.source, frame.looped)
         search_path = evidence.environment.search_path if evidence.environment is not None else ()
         messages = [each.message for error in evidence.errors or () for each in error.with_chain()]
-        files = named_files(messages, str(Path.cwd()))
+        files = named_files(messages, cwd)
         kept = {"sources": sources, "packages": packages.installed(search_path), "files": files}
         write_json(recorder.folder / "kept.json", kept)
     except (OSError, CrashcartError) as error:

@@ -29,12 +29,16 @@ def hooked_environment(environment: Mapping[str, str], folder: Path) -> dict[str
     """The environment in which interpreters find our hook and the loader finds our library."""
     hooked = dict(environment)
     hooked[RECORDING_VARIABLE] = str(folder)
-    path = [entry for entry in hooked.get("PYTHONPATH", "").split(os.pathsep) if entry and entry != str(INSIDE)]
-    hooked["PYTHONPATH"] = os.pathsep.join([str(INSIDE), *path])
+    path = hooked.get("PYTHONPATH", "")
+    if path.split(os.pathsep)[0] != str(
+        INSIDE
+    ):  # the rest stays to the letter: an empty entry means the working directory
+        hooked["PYTHONPATH"] = f"{INSIDE}{os.pathsep}{path}" if path else str(INSIDE)
     native = library()
     if native is not None and " " not in str(native) and ":" not in str(native):
-        loaded = [entry for entry in hooked.get("LD_PRELOAD", "").replace(":", " ").split() if entry != str(native)]
-        hooked["LD_PRELOAD"] = ":".join([*loaded, str(native)])
+        loaded = hooked.get("LD_PRELOAD", "")
+        if str(native) not in loaded.replace(":", " ").split():
+            hooked["LD_PRELOAD"] = f"{loaded}:{native}" if loaded else str(native)
     return hooked
 
 
@@ -45,7 +49,7 @@ def spawn(argv: Sequence[str], environment: Mapping[str, str], mask: Iterable[in
             argv[0],
             list(argv),
             dict(environment),
-            setsigmask=[signal.Signals(number) for number in mask],
+            setsigmask=list(mask),
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these two; the program must not inherit that
         )
     except FileNotFoundError:

@@ -22,11 +22,14 @@ from crashcart.record.progress import Progress
 from crashcart.units import size
 
 MOST_READ = 9
+MOST_SAME = 50
+"""A stack that stays the same is written in full again after this many times: the ring overwrites the first."""
+STACK_SHARE = 50
+"""Reading stacks may take a fiftieth of the watcher's time."""
 LISTING_S = 0.1
 PROGRESS_S = 1.0
 SPAN_S = 0.4
 """Growth is measured over about this long."""
-_TERMINAL_STOPS = frozenset({signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class Watch:
         self.gauge = gauge
         self.started_s = started_s
         self.passed: relay.Passed | None = None
+        self.failure: str | None = None
+        """Why the recording stopped early."""
         self._respondents: dict[int, Respondent] = {}
         self._progress = Progress(recorder.folder / "output") if recorder is not None else None
         self._recent: list[Sample] = []
@@ -61,7 +66,8 @@ class Watch:
         self._next_beat_s = pace.FIRST_BEAT_S
         self._words_at_s = self._holders_at_s = float("-inf")
         self._words_bytes = self._holders_bytes = 0
-        self._last_stack: dict[int, list[dict[str, Any]]] = {}
+        self._last_stack: dict[int, tuple[list[dict[str, Any]], int]] = {}
+        self._stack_cost_s = 0.0
         self._listed_at_s = float("-inf")
         self._next_progress_s = 0.5
         self._hooked: set[int] = set()
@@ -80,18 +86,21 @@ class Watch:
             ended = self._reap()
             if ended is not None:
                 return ended
-            timeout_s = self._look() if self.recorder is not None else pace.LONGEST_S
+            timeout_s = self._look() if self.recorder is not None and self.failure is None else pace.LONGEST_S
             passed = relay.wait(self.pid, timeout_s)
             if passed is not None:
                 self.passed = passed
-                self._note("signal", f"{signal.Signals(passed.number).name} from {passed.sender}")
+                self._note("signal", f"{signal_name(passed.number)} from {passed.sender}")
 
     def _reap(self) -> Ended | None:
-        pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED)
+        try:
+            pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED)
+        except ChildProcessError:  # somebody else took the status; all that is known is that it has ended
+            return Ended(255 << 8, 0, self.passed)
         if pid == 0:
             return None
         if os.WIFSTOPPED(status):
-            if os.WSTOPSIG(status) in _TERMINAL_STOPS:
+            if _at_terminal():
                 relay.stop_with(self.pid)
             return None
         return Ended(status, usage.ru_maxrss * 1024, self.passed)
@@ -100,10 +109,8 @@ class Watch:
         """Take a sample, ask for what is due, and say how long to wait until the next. A failure stops the recording."""
         try:
             return self._look_once()
-        except (OSError, ValueError) as error:
-            if self.recorder is not None:
-                self.recorder.failure = f"{type(error).__name__}: {error}"
-            self.recorder = None
+        except Exception as error:  # whatever it is, the program goes on, and so does the wait for its end
+            self.failure = f"{type(error).__name__}: {error}"
             return pace.LONGEST_S
 
     def _look_once(self) -> float:
@@ -141,7 +148,7 @@ class Watch:
             return
         self._listed_at_s = at_s
         names = os.listdir(self.recorder.folder)
-        hooked = {int(name[8:-5]) for name in names if name.startswith("program-") and name.endswith(".ring")}
+        hooked = {int(name[8:-5]) for name in names if name.startswith("program-") and name.endswith(".json")}
         new = hooked - self._hooked
         if not new <= {self.pid, *self.gauge.descendants}:
             self.gauge.refresh_tree()
@@ -160,11 +167,14 @@ class Watch:
         """Stacks: of all threads each time more memory is gone when it runs short, of the main thread at a slow beat."""
         pressure = _pressure(self._recent)
         used_bytes = sample.used_bytes or sample.tree_rss_bytes or 0
-        if pressure and pace.wants_last_words(pressure, used_bytes - self._words_bytes, at_s - self._words_at_s):
+        since_s = at_s - self._words_at_s
+        affordable = since_s >= STACK_SHARE * self._stack_cost_s
+        if pressure and affordable and pace.wants_last_words(pressure, used_bytes - self._words_bytes, since_s):
             self._words_at_s, self._words_bytes = at_s, used_bytes
             self._tell_short(pressure)
             for respondent in self._heaviest():
                 self._keep_stack(respondent, respondent.all_stacks(), at_s, "memory")
+            self._stack_cost_s = self.now_s() - at_s
         elif at_s >= self._next_beat_s:
             self._beat_s = pace.next_beat_s(self._beat_s)
             self._next_beat_s = at_s + self._beat_s
@@ -193,8 +203,9 @@ class Watch:
     ) -> None:
         if threads is None or self.recorder is None:
             return
-        same = self._last_stack.get(respondent.pid) == threads
-        self._last_stack[respondent.pid] = threads
+        known, times = self._last_stack.get(respondent.pid, (None, 0))
+        same = known == threads and times < MOST_SAME
+        self._last_stack[respondent.pid] = (threads, times + 1 if same else 0)
         self.recorder.stack(respondent.pid, round(at_s, 3), reason, None if same else threads)
 
     def _watch_for_quiet(self, at_s: float) -> None:
@@ -216,10 +227,32 @@ class Watch:
         if self.recorder is not None:
             self.recorder.note(kind, self.now_s(), text=text)
 
+    def close(self) -> None:
+        """Give all descriptors back."""
+        for respondent in self._respondents.values():
+            respondent.close()
+        self.gauge.close()
+
     def last_look(self) -> None:
         """After the end: note the descendants that ended with it."""
         if self.recorder is not None:
             self._note_gone(self.now_s())
+
+
+def signal_name(number: int) -> str:
+    """SIGTERM, or `signal 40` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _at_terminal() -> bool:
+    """Whether we are the foreground job of a terminal, whose shell waits to be told of a stop."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def _pressure(recent: list[Sample]) -> pace.Pressure | None:

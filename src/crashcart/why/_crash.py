@@ -12,6 +12,11 @@ from crashcart.why._place import last_place
 _PLUMBING = ("libc.so", "libpthread", "ld-linux", "libcrashcart", "libgcc_s", "libstdc++")
 
 
+def sent_from_outside(crash: Crash | None) -> bool:
+    """Whether another process sent the fatal signal (`kill -SEGV`): then it is no fault of the program's own."""
+    return crash is not None and crash.sender not in (None, 0, crash.pid)
+
+
 def crashed_stack(crash: Crash | None, stacks: tuple[StackDump, ...] | None, pid: int | None) -> Stack | None:
     """The Python stack of the thread that crashed."""
     if crash is not None and crash.python is not None:

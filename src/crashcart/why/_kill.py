@@ -79,7 +79,9 @@ def course(samples: tuple[Sample, ...] | None) -> str | None:
         return None
     end_s, end_bytes = points[-1]
     peak_bytes = max(value for _, value in points)
-    low_s, low_bytes = next(((at_s, value) for at_s, value in reversed(points) if value <= peak_bytes * 0.5), points[0])
+    peak_s = next(at_s for at_s, value in points if value == peak_bytes)
+    rising = [(at_s, value) for at_s, value in points if at_s <= peak_s]
+    low_s, low_bytes = next(((at_s, value) for at_s, value in reversed(rising) if value <= peak_bytes * 0.5), points[0])
     if peak_bytes < 1.2 * low_bytes:
         return f"use was steady at about {size(end_bytes)} before"
     return f"use grew from {size(low_bytes)} to {size(peak_bytes)} in {duration(max(end_s - low_s, 0.1))}"

@@ -203,7 +203,9 @@ def _argument(said: Said) -> Kind | None:
     if deepest is None:
         return _argument_without_frames(callee, argument)
     if deepest.own:
-        of_framework = _CALLS_FRAMEWORK.search(deepest.source or "") or callee.split(".")[0] in _MODEL_CLASSES
+        of_framework = _CALLS_FRAMEWORK.search(deepest.source or "") or callee.split(".")[0] in _MODEL_CLASSES - {
+            "Model"
+        }
         return Kind.API if of_framework else None
     private = callee.rsplit(".", 1)[-1].startswith("_") and not callee.endswith("__init__")
     return Kind.PACKAGES if private else None

@@ -118,7 +118,7 @@ def _from_error(main: ErrorRecord, ending: Ending | None) -> Statement | None:
     vague: Statement | None = None
     for depth, error in enumerate(main.with_chain()):
         said = said_by_error(error)
-        found = kind_of(said)
+        found = None if _in_own_words(error) else kind_of(said)
         if found is None or (depth and found[0] in _HANDLED_IN_PASSING and not _wraps(main)):
             continue
         kind, force = found
@@ -129,11 +129,20 @@ def _from_error(main: ErrorRecord, ending: Ending | None) -> Statement | None:
     return vague
 
 
+def _in_own_words(error: ErrorRecord) -> bool:
+    """Whether the program itself raised the error, with words of its own: they may speak of shapes, memory or files and
+    mean something else. The system's errors mean what they say whoever raises them."""
+    return _by_hand(error) and "OSError" not in error.names()
+
+
+def _by_hand(error: ErrorRecord) -> bool:
+    deepest = error.frames[-1] if error.frames else None
+    return deepest is not None and deepest.own and (deepest.source or "").startswith("raise ")
+
+
 def _wraps(error: ErrorRecord) -> bool:
     """Whether the error was raised on purpose over another, by the user's own line or while importing."""
-    deepest = error.frames[-1] if error.frames else None
-    by_hand = deepest is not None and deepest.own and (deepest.source or "").startswith("raise ")
-    return by_hand or error.name in ("ImportError", "StopIteration")
+    return _by_hand(error) or error.name in ("ImportError", "StopIteration")
 
 
 def _from_lines(log: Log, ending: Ending | None) -> Iterator[Statement]:

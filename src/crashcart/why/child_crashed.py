@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 
-from crashcart.evidence import Crash, Disk, Ending, Program, StackDump
+from crashcart.evidence import Crash, Disk, Ending, ErrorRecord, Program, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._crash import crash_place, native_words, python_words
-from crashcart.why._words import quoted, who
+from crashcart.why._words import failed_by_itself, quoted, who
 from crashcart.why.mapped_memory_vanished import bus_finding
 
 
@@ -19,6 +20,7 @@ def child_crashed(
     program: Program,
     crash: Crash | None = None,
     stacks: tuple[StackDump, ...] | None = None,
+    errors: tuple[ErrorRecord, ...] | None = None,
     disks: tuple[Disk, ...] | None = None,
 ) -> Iterator[Finding]:
     """A process that the program had started crashed in native code, while the program itself lived on.
@@ -43,7 +45,8 @@ def child_crashed(
     where = crash_place(crash, stacks, None, None)
     subject = f"a child of {who(program)} (pid {crash.pid})"
     if crash.signal == signal.SIGBUS:
-        yield bus_finding(subject, crash, disks, where, ())
+        finding = bus_finding(subject, crash, disks, where, ())
+        yield replace(finding, confidence=Confidence.POSSIBLE) if failed_by_itself(errors) else finding
         return
     name = signal.Signals(crash.signal).name
     how = f"by {ending.signal_name}" if ending.signal else f"with exit code {ending.exit_code}"
@@ -61,6 +64,6 @@ def child_crashed(
             "run that work in the main process once, to see the crash by itself",
             "check the arguments of the call on that line: shapes, dtypes, indices, handles that are closed",
         ),
-        Confidence.CERTAIN,
+        Confidence.POSSIBLE if failed_by_itself(errors) else Confidence.CERTAIN,
         where,
     )

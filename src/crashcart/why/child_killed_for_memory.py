@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.evidence import ChildEnd, Ending, KernelLog, Machine, Program, Sample, StackDump
+from crashcart.evidence import ChildEnd, Ending, ErrorRecord, KernelLog, Machine, Program, Sample, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why import _thrift
 from crashcart.why._kill import Kill, kills, limit_words, own_kill
 from crashcart.why._place import last_place
-from crashcart.why._words import who
+from crashcart.why._words import failed_by_itself, who
 
 
 @rule("W112", "child-killed-for-memory", Rank.ROOT)
@@ -23,6 +23,7 @@ def child_killed_for_memory(
     machine: Machine | None = None,
     samples: tuple[Sample, ...] | None = None,
     stacks: tuple[StackDump, ...] | None = None,
+    errors: tuple[ErrorRecord, ...] | None = None,
 ) -> Iterator[Finding]:
     """A process that the program had started was killed for lack of memory, while the program itself lived on.
 
@@ -63,7 +64,7 @@ def child_killed_for_memory(
             *_thrift.for_line(where),
             *_thrift.for_limit(kill.anon_bytes, limit.bytes if limit else None, kind),
         ),
-        Confidence.CERTAIN,
+        Confidence.POSSIBLE if failed_by_itself(errors) else Confidence.CERTAIN,
         where,
     )
 

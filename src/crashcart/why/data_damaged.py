@@ -38,7 +38,19 @@ _ADVICE: tuple[Advice, ...] = (
         _SCAN,
     ),
     advice(
-        r"image|jpeg|png|gif|bmp|decode_|decod",
+        r"jsondecodeerror|expecting (?:value|property name|',' delimiter)|unterminated string|extra data",
+        "a JSON text is damaged, or is no JSON",
+        "look at the place that the message names: an empty file, a cut download, an HTML page or several objects in a row",
+        "for one object a line: `[json.loads(line) for line in file]`",
+    ),
+    advice(
+        r"unicodedecodeerror|codec can't decode|invalid (?:start|continuation) byte",
+        "a text file is not in the encoding that it is read with",
+        "give the encoding it has: `open(path, encoding='latin-1')`, `read_csv(path, encoding='cp1252')`; `file -i PATH` tells",
+        "see whether it is text at all: compressed and binary files start with bytes that no encoding has",
+    ),
+    advice(
+        r"image|jpeg|png|gif|bmp|decode_(?:and_crop|webp)",
         "an image file is damaged, or is not an image of a known format",
         "remove or convert the file: not every .jpg is a JPEG (WebP, HEIC, an HTML page, an empty file)",
         "records: regenerate the file and check the copy or transfer; the bytes must be those of the image file",

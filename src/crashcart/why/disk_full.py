@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crashcart.evidence import Disk, Ending, ErrorRecord, Log
-from crashcart.finding import Finding
+from crashcart.evidence import Disk, Ending, ErrorRecord, Log, Machine
+from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
-from crashcart.units import size
+from crashcart.units import MIB, size
 from crashcart.why._said import Kind
-from crashcart.why._statement import conclude
+from crashcart.why._statement import Statement, conclude
 from crashcart.why._text import stated
 
+_NO_SPACE = re.compile(r"no space left|errno 28|enospc|quota|errno 122|disk is full|database or disk is full")
 _QUOTA = re.compile(r"quota|errno = 122|errno 122|edquot")
 _PATH = re.compile(r"((?:/|[A-Za-z]:\\)[^\s'\";,:]+)")
 
@@ -23,6 +24,7 @@ def disk_full(
     log: Log | None = None,
     ending: Ending | None = None,
     disks: tuple[Disk, ...] | None = None,
+    machine: Machine | None = None,
 ) -> Iterator[Finding]:
     """No space, or no quota, was left where the program wrote.
 
@@ -41,6 +43,10 @@ def disk_full(
     Make room on that file system or write elsewhere; keep fewer checkpoints.
     """
     for statement in stated(Kind.DISK, errors, log, ending):
+        limit = (machine.rlimits or {}).get("fsize") if machine is not None else None
+        if limit is not None and not _NO_SPACE.search(statement.said.folded):
+            yield _file_size_limit(statement, limit)
+            continue
         quota = bool(_QUOTA.search(statement.said.folded))
         path = _PATH.search(statement.words)
         where = f" for {path[1]}" if path else ""
@@ -60,7 +66,18 @@ def disk_full(
         )
 
 
+def _file_size_limit(statement: Statement, limit_bytes: int) -> Finding:
+    return conclude(
+        statement,
+        f"a file reached the largest size that this process may write ({size(limit_bytes)})",
+        ("raise the limit where the program is started: `ulimit -f unlimited`", "or write smaller files"),
+        f"RLIMIT_FSIZE is {size(limit_bytes)}, and the message does not speak of a full disk",
+        cause=Cause.PROCESS_LIMIT,
+    )
+
+
 def _free(disks: tuple[Disk, ...] | None) -> Iterator[str]:
+    """The room on the full disk, where it is among those that were looked at; a disk with room is not the one."""
     for disk in disks or ():
-        if not disk.path.startswith("/dev/shm"):
+        if disk.free_bytes < max(disk.total_bytes // 50, 64 * MIB) and not disk.path.startswith("/dev/shm"):
             yield f"{disk.path} had {size(disk.free_bytes)} free of {size(disk.total_bytes)} at the end"

@@ -34,6 +34,7 @@ def ended_in_order(
     if ending.kind != "exit" or ending.exit_code is None or ending.exit_code >= 128 or uncaught:
         return
     hooked = program is not None and bool(program.hooked)
+    printed = ending.exit_code != 0 and any(error.origin == "log" for error in errors or ())
     took = f" after {duration(ending.at_s)}" if ending.at_s is not None else ""
     facts = [
         f"it ended with exit code {ending.exit_code}{took}; no signal" + (", no uncaught exception" if hooked else "")
@@ -42,7 +43,7 @@ def ended_in_order(
         facts.append(f"{plural(len(ending.survivors), 'process', 'processes')} that it started still ran then")
     failed = ending.exit_code != 0
     if hooked and ending.python_finished is False:
-        facts.append("it left at once (os._exit), without Python's orderly end")
+        facts.append("it left without Python's orderly end (os._exit, or another program took its place)")
     yield Finding(
         Cause.CLEAN_EXIT,
         f"{who(program)} ended by itself" + (f" with exit code {ending.exit_code}" if failed else ""),
@@ -50,5 +51,9 @@ def ended_in_order(
         ("read its last output: the program chose this exit code itself",)
         if failed
         else ("nothing: it ended in order",),
-        Confidence.CERTAIN if hooked or not failed else Confidence.LIKELY,
+        Confidence.POSSIBLE
+        if printed
+        else Confidence.CERTAIN
+        if not failed or ending.python_finished
+        else Confidence.LIKELY,
     )

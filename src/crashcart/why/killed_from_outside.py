@@ -9,10 +9,12 @@ from crashcart.evidence import ChildEnd, Crash, Ending, KernelLog, Machine, Prog
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import duration, size
+from crashcart.why._crash import sent_from_outside
 from crashcart.why._kill import FULL_FRACTION
 from crashcart.why._oom import Scene
 from crashcart.why._place import last_place
 from crashcart.why._words import who
+from crashcart.why.limit_signal import cpu_limit_reached
 
 _FROM_OTHERS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
                           signal.SIGALRM, signal.SIGPIPE})  # fmt: skip
@@ -46,15 +48,19 @@ def killed_from_outside(
     Ask who sends it: the job's time limit, the service's log, other scripts. Let the program save its state on SIGTERM.
     """
     number = ending.signal or ((ending.exit_code or 0) - 128)
-    if number not in _FROM_OTHERS or (crash is not None and ending.signal == crash.signal):
+    if not sent_from_outside(crash) and (number not in _FROM_OTHERS or (crash is not None and number == crash.signal)):
         return
     scene = Scene(ending, program, machine, kernel_log, samples, stacks, None, children)
-    if number == signal.SIGKILL and (scene.shown() is not None or not _excluded(scene)):
+    if number == signal.SIGKILL and (
+        scene.shown() is not None or cpu_limit_reached(machine, samples) or not _excluded(scene)
+    ):
         return
     name = signal.Signals(number).name
     facts = [f"it ended by {name}" + (f" after {duration(ending.at_s)}" if ending.at_s is not None else "")]
     if ending.sent_by:
         facts.append(f"the signal came from {ending.sent_by}")
+    elif crash is not None and sent_from_outside(crash):
+        facts.append(f"the signal was sent by pid {crash.sender}, not caused by the program itself")
     facts.extend(_not_memory(scene, number))
     certain = number != signal.SIGKILL or (
         kernel_log is not None and ending.oom_kills_group in (0, None) and not ending.oom_kills_host

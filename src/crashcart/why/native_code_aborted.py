@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from crashcart.evidence import Crash, Ending, Log, Program, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
-from crashcart.why._crash import core_words, crash_place, native_words, python_words
+from crashcart.why._crash import core_words, crash_place, native_words, python_words, sent_from_outside
 from crashcart.why._words import quoted, who
 
 _CHECK = re.compile(
@@ -45,7 +45,7 @@ def native_code_aborted(
     damaged heap the culprit is the last native library that was given wrong sizes, often earlier than the named line.
     """
     number = ending.signal or ((ending.exit_code or 0) - 128)
-    if number != signal.SIGABRT:
+    if number != signal.SIGABRT or sent_from_outside(crash):
         return
     pid = crash.pid if crash is not None else program.pid if program is not None else None
     message = crash.message if crash is not None else None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from crashcart.evidence import Crash, Ending, Program, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
-from crashcart.why._crash import core_words, crash_place, crashed_stack, native_words, python_words
+from crashcart.why._crash import core_words, crash_place, crashed_stack, native_words, python_words, sent_from_outside
 from crashcart.why._overflow import is_overflow
 from crashcart.why._words import who
 
@@ -43,7 +43,7 @@ def native_code_faulted(
     version of the named library. A small program that repeats it is what its maintainers need.
     """
     number = ending.signal or ((ending.exit_code or 0) - 128)
-    if number not in _SIGNALS or is_overflow(crash, stacks):
+    if number not in _SIGNALS or is_overflow(crash, stacks) or sent_from_outside(crash):
         return
     pid = crash.pid if crash is not None else program.pid if program is not None else None
     stack = crashed_stack(crash, stacks, pid)

@@ -163,6 +163,7 @@ def test_soft_limits(machine: Find) -> None:
         "core": 0,
         "memlock": 67108864,
         "fsize": None,
+        "cpu": None,
     }
     assert rlimits(1, machine("v1-flat")) is None
 

@@ -18,6 +18,7 @@ def inside(folder: Path | None, kind: str) -> list[dict[str, object]]:
 
     assert folder is not None
     records = [json.loads(each) for path in folder.glob("program-*.ring") for each in read_payloads(path.read_bytes())]
+    records += [json.loads(path.read_bytes()) for path in folder.glob("program-*.json")]
     return [record for record in records if record["kind"] == kind]
 
 

@@ -2,8 +2,11 @@
 
 Covers: arrays, tensors, data frames, long strings, containers of them (by a sample of their elements), attributes of
 objects one level deep, Keras models, and tf.data chains with their buffers.
-Does not cover: temporaries without a name, or memory of native code. Runs between two bytecodes of the main thread, so
-it takes no lock, calls nothing that computes, and stops after `BUDGET_S`.
+Does not cover: temporaries without a name, or memory of native code.
+
+It runs between two bytecodes of the main thread or in a thread beside it, so it takes no lock and calls nothing of the
+program's: types are compared exactly (a proxy's `__class__` would run code), lengths and elements are read with the
+built-in types' own methods, attributes only of plain objects. It stops after `BUDGET_S` or `MOST_LOOKS`.
 """
 
 from __future__ import annotations
@@ -13,9 +16,13 @@ import sys
 import time
 from collections import deque
 from itertools import islice
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 BUDGET_S = 0.02
+MOST_LOOKS = 4000
 MOST_HOLDERS = 12
 MOST_NAMES = 400
 SMALLEST_BYTES = 1 << 20
@@ -24,35 +31,66 @@ DEEPEST = 3
 
 _OPTIMIZED = 0x1
 _FRAMEWORKS = frozenset({"numpy", "tensorflow", "torch", "pandas", "keras", "scipy", "jaxlib"})
-_CONTAINERS = (list, tuple, set, frozenset, deque)
 _LIBRARY_MARKS = ("site-packages", "dist-packages", os.sep + "lib" + os.sep + "python3")
 _FIT_FUNCTIONS = frozenset({"fit", "evaluate", "predict", "__next__", "_next_internal", "train_on_dataset"})
+# A function that calls one of these may hold its snapshot of locals, which reading them would change.
+_SNAPSHOTS = frozenset({"locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe", "stack", "format_map"})
+_SEQUENCES: Any = {list: list.__getitem__, tuple: tuple.__getitem__}
+_ITERABLES: Any = {set: iter, frozenset: iter, deque: iter, dict: dict.values}
+_TEXTS = frozenset({bytes, bytearray, str})
+_SMALL = frozenset({int, float, complex, bool, type(None)})
 
-Measure = tuple[int, str, str, "int | None"]
-"""Bytes, kind, detail, count."""
+
+class _SpentError(Exception):
+    """The time or the number of looks for one survey is used up."""
+
+
+class _Survey:
+    """One look around, with its bounds."""
+
+    def __init__(self) -> None:
+        self.deadline_s = time.perf_counter() + BUDGET_S
+        self.looks = 0
+        self.seen: set[int] = set()
+        self.holders: list[dict[str, Any]] = []
+        self.pipelines: list[dict[str, Any]] = []
+
+    def look(self) -> None:
+        """Count one object; raises when enough were looked at."""
+        self.looks += 1
+        if self.looks > MOST_LOOKS or (self.looks % 16 == 0 and time.perf_counter() > self.deadline_s):
+            raise _SpentError
 
 
 def survey(frames: list[Any]) -> dict[str, Any]:
     """The largest holders and the tf.data chains, as plain values."""
-    deadline_s = time.perf_counter() + BUDGET_S
-    seen: set[int] = set()
-    holders: list[dict[str, Any]] = []
-    pipelines: list[dict[str, Any]] = []
-    for number, (name, scope, value) in enumerate(_named(frames)):
-        if number > MOST_NAMES or time.perf_counter() > deadline_s:
-            break
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
+    around = _Survey()
+    try:
+        for name, scope, value in _named(frames)[:MOST_NAMES]:
+            _add(around, name, scope, value)
+        whole = True
+    except _SpentError:
+        whole = False
+    around.holders.sort(key=lambda holder: -int(holder["bytes"]))
+    return {"holders": around.holders[:MOST_HOLDERS], "pipelines": around.pipelines[:4], "whole": whole}
+
+
+def _add(around: _Survey, name: str, scope: str, value: Any) -> None:
+    """Look at one name; an object that cannot be looked at is left out by itself."""
+    if id(value) in around.seen:
+        return
+    around.seen.add(id(value))
+    around.look()
+    try:
         chain = _pipeline(value)
-        if chain and any(chain == known["stages"] for known in pipelines):
-            continue
-        if chain:
-            pipelines.append({"name": name, "stages": chain})
-        else:
-            holders.extend(_holders_of(name, scope, value, seen))
-    holders.sort(key=lambda holder: -holder["bytes"])
-    return {"holders": holders[:MOST_HOLDERS], "pipelines": pipelines[:4]}
+        if chain and all(chain != known["stages"] for known in around.pipelines):
+            around.pipelines.append({"name": name, "stages": chain})
+        if not chain:
+            around.holders.extend(_holders_of(around, name, scope, value))
+    except _SpentError:
+        raise
+    except Exception:
+        return
 
 
 def _named(frames: list[Any]) -> list[tuple[str, str, Any]]:
@@ -62,29 +100,33 @@ def _named(frames: list[Any]) -> list[tuple[str, str, Any]]:
     modules: dict[int, tuple[str, dict[str, Any]]] = {}
     for frame in frames:
         own = is_own(frame.f_code.co_filename)
-        if (
-            frame.f_code.co_flags & _OPTIMIZED
-            and frame.f_trace is None
-            and (own or frame.f_code.co_name in _FIT_FUNCTIONS)
-        ):
+        if own or frame.f_code.co_name in _FIT_FUNCTIONS:
             (found if own else inner).extend(_locals(frame, own))
         if own:
-            modules[id(frame.f_globals)] = (frame.f_globals.get("__name__", "?"), frame.f_globals)
+            modules[id(frame.f_globals)] = (str(frame.f_globals.get("__name__", "?")), frame.f_globals)
     main = sys.modules.get("__main__")
-    if main is not None:
+    if type(main) is type(sys):
         modules.setdefault(id(vars(main)), ("__main__", vars(main)))
     for scope, names in modules.values():
-        found.extend((name, scope, value) for name, value in list(names.items()) if not name.startswith("__"))
+        found.extend((name, scope, value) for name, value in dict.copy(names).items() if not str(name).startswith("__"))
     return found + inner
 
 
 def _locals(frame: Any, own: bool) -> list[tuple[str, str, Any]]:
-    """The variables of a function. Before Python 3.13 the frame keeps the snapshot it makes: empty it again, or it would
-    keep alive what the function deletes (never in a traced frame, to which the tracer would write it back)."""
+    """The variables of a function.
+
+    Before Python 3.13 reading them makes the frame keep a snapshot, the same that `locals()` gives: so not of a frame
+    that may have one in use or is traced, and the snapshot is emptied again, or it would keep alive what is deleted.
+    """
+    code = frame.f_code
+    if not code.co_flags & _OPTIMIZED or frame.f_trace is not None:
+        return []
+    old = sys.version_info < (3, 13)
+    if old and not _SNAPSHOTS.isdisjoint(code.co_names):
+        return []
     snapshot = frame.f_locals
-    scope = frame.f_code.co_name
-    found = [(name, scope, value) for name, value in snapshot.items() if own or _is_dataset(value)]
-    if sys.version_info < (3, 13):
+    found = [(name, code.co_name, value) for name, value in snapshot.items() if own or _is_dataset(value)]
+    if old and sys.getrefcount(snapshot) <= 3:  # the frame, this function, and the call itself
         snapshot.clear()
     return found
 
@@ -96,61 +138,80 @@ def is_own(file: str) -> bool:
     return "crashcart" + os.sep + "record" not in file
 
 
-def _holders_of(name: str, scope: str, value: Any, seen: set[int]) -> list[dict[str, Any]]:
-    measured = _measure(value, 0)
+def _holders_of(around: _Survey, name: str, scope: str, value: Any) -> list[dict[str, Any]]:
+    measured = _measure(around, value, 0)
     if measured is not None:
         return [_holder(name, scope, value, measured)] if measured[0] >= SMALLEST_BYTES else []
-    if isinstance(value, type) or type(value).__name__ in ("module", "function", "builtin_function_or_method"):
-        return []
-    attributes = getattr(value, "__dict__", None)
-    if not isinstance(attributes, dict) or type(value).__module__.partition(".")[0] in _FRAMEWORKS:
-        return []
     found = []
-    for attribute, item in list(attributes.items())[:40]:
-        measured = None if id(item) in seen else _measure(item, 0)
+    for attribute, item in _attributes(value)[:40]:
+        measured = None if id(item) in around.seen else _measure(around, item, 0)
         if measured is not None and measured[0] >= SMALLEST_BYTES:
-            seen.add(id(item))
+            around.seen.add(id(item))
             found.append(_holder(f"{name}.{attribute}", scope, item, measured))
     return found
 
 
-def _holder(name: str, scope: str, value: Any, measured: Measure) -> dict[str, Any]:
+def _attributes(value: Any) -> list[tuple[str, Any]]:
+    """The attributes of a plain object; none of a module, a class, a framework's object or one with its own access."""
+    kind = type(value)
+    module = kind.__module__
+    if kind is type or kind is type(sys) or not isinstance(module, str) or module.partition(".")[0] in _FRAMEWORKS:
+        return []
+    if (
+        issubclass(kind, type)
+        or type.__getattribute__(kind, "__getattribute__") is not object.__getattribute__
+        or hasattr(kind, "__getattr__")
+    ):
+        return []
+    if not any("__dict__" in vars(base) for base in kind.__mro__):
+        return []
+    held = object.__getattribute__(value, "__dict__")
+    return list(dict.copy(held).items()) if type(held) is dict else []
+
+
+def _holder(name: str, scope: str, value: Any, measured: tuple[int, str, str, int | None]) -> dict[str, Any]:
     count_bytes, kind, detail, count = measured
-    owner = type(value).__module__.partition(".")[0]
+    owner = str(type(value).__module__).partition(".")[0]
     return {
         "name": name, "scope": scope, "bytes": count_bytes, "kind": kind, "detail": detail, "count": count, "owner": owner,
     }  # fmt: skip
 
 
-def _measure(value: Any, depth: int) -> Measure | None:
-    kind = type(value).__name__
-    module = type(value).__module__
-    if isinstance(value, (bytes, bytearray, str)):
-        return sys.getsizeof(value), kind, f"length {len(value)}", None
-    if isinstance(value, (int, float, complex, bool)) or value is None:
-        return sys.getsizeof(value), kind, "", None
-    if isinstance(value, _CONTAINERS):
-        return _container(value, len(value), value, depth)
-    if isinstance(value, dict):
-        return _container(value, len(value), value.values(), depth)
-    if kind in ("_lru_cache_wrapper",):
-        return _cache(value, depth)
-    if module.partition(".")[0] in _FRAMEWORKS:
-        return _array(value, kind, module)
+def _measure(around: _Survey, value: Any, depth: int) -> tuple[int, str, str, int | None] | None:
+    """Bytes, kind, detail and count of a value whose type is known; None for all others."""
+    around.look()
+    kind = type(value)
+    if kind in _TEXTS:
+        return sys.getsizeof(value), kind.__name__, f"length {len(value)}", None
+    if kind in _SMALL:
+        return sys.getsizeof(value), kind.__name__, "", None
+    if kind in _SEQUENCES or kind in _ITERABLES:
+        return _container(around, value, kind, depth)
+    if kind.__name__ == "_lru_cache_wrapper":
+        return _cache(around, value, depth)
+    if str(kind.__module__).partition(".")[0] in _FRAMEWORKS:
+        return _array(around, value, kind.__name__, kind.__module__)
     return None
 
 
-def _array(value: Any, kind: str, module: str) -> Measure | None:
+def _array(around: _Survey, value: Any, kind: str, module: str) -> tuple[int, str, str, int | None] | None:
     if kind in ("DataFrame", "Series"):
         usage = value.memory_usage(index=True)
         return int(usage if isinstance(usage, int) else usage.sum()), kind, f"{value.shape}", None
-    if hasattr(value, "element_size") and hasattr(value, "nelement"):
+    if module.startswith("torch"):
+        if not hasattr(type(value), "nelement"):
+            return None
         return value.element_size() * value.nelement(), kind, f"{value.dtype} {tuple(value.shape)}", None
-    if module.startswith("keras") and hasattr(value, "weights") and hasattr(value, "layers"):
-        return _model(value, kind)
-    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-    if shape is None or dtype is None or isinstance(value, type):
+    if module.startswith("keras") and hasattr(type(value), "weights") and hasattr(type(value), "layers"):
+        sizes = [_measure(around, getattr(weight, "value", weight), DEEPEST) for weight in value.weights[:2000]]
+        return sum(each[0] for each in sizes if each), kind, f"{len(sizes)} weights", None
+    if isinstance(value, type) or not hasattr(type(value), "dtype") or not hasattr(type(value), "shape"):
         return None
+    return _array_size(value, kind)
+
+
+def _array_size(value: Any, kind: str) -> tuple[int, str, str, int | None] | None:
+    shape, dtype = value.shape, value.dtype
     item_bytes = getattr(dtype, "itemsize", None) or getattr(dtype, "size", None)
     if not isinstance(item_bytes, int):
         return None
@@ -162,51 +223,51 @@ def _array(value: Any, kind: str, module: str) -> Measure | None:
     return count_bytes, kind, f"{getattr(dtype, 'name', dtype)} {tuple(shape)}", None
 
 
-def _model(value: Any, kind: str) -> Measure | None:
-    sizes = [_measure(getattr(weight, "value", weight), DEEPEST) for weight in value.weights[:2000]]
-    return sum(each[0] for each in sizes if each), kind, f"{len(sizes)} weights", None
-
-
-def _container(value: Any, count: int, items: Any, depth: int) -> Measure | None:
+def _container(around: _Survey, value: Any, kind: Any, depth: int) -> tuple[int, str, str, int | None] | None:
     """Its own size and that of its elements, from a sample when there are many."""
-    kind = type(value).__name__
-    own_bytes = sys.getsizeof(value)
+    own_bytes, count = sys.getsizeof(value), len(value)
     if count == 0 or depth >= DEEPEST:
-        return own_bytes, kind, "", count
-    if isinstance(value, (list, tuple)):
-        sample = [value[index] for index in range(0, count, max(1, count // SAMPLED))]
+        return own_bytes, kind.__name__, "", count
+    if kind in _SEQUENCES:
+        sample = [_SEQUENCES[kind](value, index) for index in range(0, count, max(1, count // SAMPLED))]
     else:
-        sample = list(islice(items, SAMPLED))
-    measured = [each for each in (_measure(item, depth + 1) for item in sample) if each is not None]
+        sample = list(islice(_ITERABLES[kind](value), SAMPLED))
+    distinct = {id(item): item for item in sample}
+    measured = [each for each in (_measure(around, item, depth + 1) for item in distinct.values()) if each is not None]
     if not measured:
-        return own_bytes, f"{kind} of {type(sample[0]).__name__}", f"{count} elements", count
-    mean_bytes = sum(each[0] for each in measured) / len(sample)
+        return own_bytes, f"{kind.__name__} of {type(sample[0]).__name__}", f"{count} elements", count
+    mean_bytes = sum(each[0] for each in measured) / len(sample)  # one object many times over counts once in the sample
     names = {each[1] for each in measured}
     what = names.pop() if len(names) == 1 else "mixed objects"
-    return int(own_bytes + mean_bytes * count), f"{kind} of {what}", f"{count} elements", count
+    return int(own_bytes + mean_bytes * count), f"{kind.__name__} of {what}", f"{count} elements", count
 
 
-def _cache(value: Any, depth: int) -> Measure | None:
+def _cache(around: _Survey, value: Any, depth: int) -> tuple[int, str, str, int | None] | None:
     """What a functools cache keeps: its dictionary is among the objects that the wrapper refers to."""
     import gc
 
     count = value.cache_info().currsize
-    kept = next((each for each in gc.get_referents(value) if isinstance(each, dict) and len(each) == count), None)
+    kept = next((each for each in gc.get_referents(value) if type(each) is dict and len(each) == count), None)
     if not count or kept is None:
         return None
-    sample = [next((_measure(each, depth + 1) for each in gc.get_referents(entry)[::-1]), None) or (0, "", "", None)
-              for entry in islice(kept.values(), SAMPLED)]  # fmt: skip
-    mean_bytes = sum(each[0] for each in sample) / len(sample)
-    return int(mean_bytes * count), "lru_cache", f"{count} results", count
+    total, looked = 0, 0
+    for entry in islice(dict.values(kept), SAMPLED):
+        looked += 1
+        measured = next((_measure(around, each, depth + 1) for each in reversed(gc.get_referents(entry))), None)
+        total += measured[0] if measured is not None else 0
+    return total * count // looked, "lru_cache", f"{count} results", count
 
 
 def _is_dataset(value: Any) -> bool:
-    return hasattr(type(value), "element_spec") and type(value).__module__.startswith("tensorflow.python.data")
+    kind = type(value)
+    return str(kind.__module__).startswith("tensorflow.python.data") and hasattr(kind, "element_spec")
 
 
 def _pipeline(value: Any) -> list[list[Any]]:
     """The chain of a tf.data dataset, last stage first: name, buffer or batch size, bytes of an element."""
-    value = getattr(value, "_dataset", value) if type(value).__name__ == "OwnedIterator" else value
+    if not _is_dataset(value):
+        return []
+    value = value._dataset if type(value).__name__ == "OwnedIterator" else value
     stages: list[list[Any]] = []
     while value is not None and _is_dataset(value) and len(stages) < 30:
         stages.append([_stage_name(value), _stage_argument(value), _element_bytes(value.element_spec)])

@@ -1,9 +1,9 @@
 """The part of the recorder that lives inside the program: standard library only, nothing of the program changed.
 
-Covers: the Python stack of a fatal signal, uncaught exceptions in the main and other threads, the orderly end, the
+Covers: the Python stack of a fatal signal, the exception that ended the main thread or others, the orderly end, the
 largest named objects on request (`_crashcart_holders`), and what the watcher must know to read stacks from outside.
 Does not cover: sampling, stacks, limits, endings: the watcher does that from outside. Whatever fails here is dropped: the
-program must run as it would without us.
+program must run as it would without us. Imports are few, since every interpreter below `crashcart run` pays for them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ import os
 import sys
 import threading
 import time
-from types import TracebackType
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself costs 5 ms
+    from types import TracebackType
+    from typing import Any
 
 # A real-time signal that neither glibc, Python nor the frameworks use; the watcher looks at SigCgt before it sends it,
 # because its default action would end the process.
@@ -26,15 +29,17 @@ RING_BYTES = 256 * 1024
 MESSAGE_CHARS = 8192
 MOST_FRAMES = 60
 MOST_CHAINED = 5
-MOST_PROCESSES = 64
+MOST_PROCESSES = 256
 # Far above what programs open, so that a daemon that closes all descriptors and opens new ones (which get the lowest
-# free numbers) never has a stack dump written into a file of its own.
+# free numbers) never has a word of ours written into a file of its own.
 LOWEST_DESCRIPTOR = 700
-
 _SLOW_FRAMEWORKS = frozenset({"tensorflow", "torch", "jax"})
+_MEMORY_ERRORS = frozenset({"MemoryError", "_ArrayMemoryError", "ResourceExhaustedError"})
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _state: _Hook | None = None
+_kept: list[object] = []
+"""Hooks of the parent that a forked child must not take down: their descriptors may be the program's by now."""
 
 
 class _Hook:
@@ -51,45 +56,59 @@ class _Hook:
         self.listening = False
 
     def append(self, kind: str, **facts: Any) -> None:
-        if self.ring is not None and self.ring.pid == os.getpid():
-            self.ring.append({"kind": kind, "unix_s": time.time(), "pid": self.pid, **facts})
+        """Record something; a full disk or a closed descriptor costs the record, never the program."""
+        try:
+            if self.ring is not None and self.ring.pid == os.getpid():
+                self.ring.append({"kind": kind, "unix_s": time.time(), "pid": self.pid, **facts})
+        except Exception:
+            self.ring = None
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.directory, name)
 
     def arm(self) -> None:
         """Open this process's own files and point the handlers at them."""
-        self.ring = _load_ring().Ring(os.path.join(self.directory, f"program-{self.pid}.ring"), RING_BYTES)
+        self.ring = _load_ring().Ring(self.path(f"program-{self.pid}.ring"), RING_BYTES, LOWEST_DESCRIPTOR)
         if self.fatal_is_ours or not faulthandler.is_enabled():
             self.fatal_is_ours = True
-            faulthandler.enable(_high_descriptor(os.path.join(self.directory, f"fatal-{self.pid}.txt")))
-        self.native = self.native or _arm_native(os.path.join(self.directory, f"crash-{self.pid}.txt"))
+            faulthandler.enable(_high_descriptor(self.path(f"fatal-{self.pid}.txt")))
+        self.native = _arm_native(self.path(f"crash-{self.pid}.txt"))
+
+    def introduce(self, kind: str, **facts: Any) -> None:
+        """Write down who this process is, in a file of its own that nothing overwrites; its name appears last."""
+        scratch = self.path(f"program-{self.pid}.json.new")
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        record = {"kind": kind, "unix_s": time.time(), "pid": self.pid, "fatal_is_ours": self.fatal_is_ours, **facts}
+        os.write(handle, _load_ring().encode(record).encode("ascii"))
+        os.close(handle)
+        os.rename(scratch, self.path(f"program-{self.pid}.json"))
 
 
 def start(directory: str) -> None:
     """Hook this interpreter into the recording in `directory`."""
     global _state
+    _signal.signal(HOLDERS_SIGNAL, _note_holders)  # raises in a sub-interpreter, which is not ours to hook
+    _signal.siginterrupt(HOLDERS_SIGNAL, False)
     if _too_many(directory):
         return
     hook = _Hook(directory)
     hook.arm()
     _state = hook
-    _signal.signal(HOLDERS_SIGNAL, _note_holders)
-    _signal.siginterrupt(HOLDERS_SIGNAL, False)
     os.register_at_fork(after_in_child=_forked)
-    sys.excepthook = _wrap_excepthook(sys.excepthook)
     threading.excepthook = _wrap_thread_excepthook(threading.excepthook)
     atexit.register(_note_exit)
-    hook.append(
+    hook.introduce(
         "start",
         python=sys.version.split()[0],
         executable=sys.executable,
         prefixes=sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.__file__)}),
         path=[entry for entry in sys.path if os.path.abspath(entry) != _HERE],
-        fatal_is_ours=hook.fatal_is_ours,
         **_interpreter(hook),
     )
 
 
 def _too_many(directory: str) -> bool:
-    return sum(name.startswith("program-") for name in os.listdir(directory)) >= MOST_PROCESSES
+    return sum(name.startswith("program-") for name in os.listdir(directory)) >= 2 * MOST_PROCESSES
 
 
 def _load(name: str, path: str) -> Any:
@@ -97,9 +116,8 @@ def _load(name: str, path: str) -> Any:
     module = sys.modules.get(name)
     if module is None:
         from importlib.machinery import SourceFileLoader
-        from types import ModuleType
 
-        module = ModuleType(name)
+        module = type(sys)(name)
         module.__file__ = path
         SourceFileLoader(name, path).exec_module(module)
         sys.modules[name] = module
@@ -117,8 +135,6 @@ def _high_descriptor(path: str) -> int:
     low = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR)
-    except OSError:  # a limit of open files below that: any number has to do
-        return os.dup(low)
     finally:
         os.close(low)
 
@@ -162,21 +178,31 @@ def _forked() -> None:
     parent, _state = _state, None
     if parent is None:
         return
+    _kept.append(parent)
     try:
         if _too_many(parent.directory):
+            if parent.fatal_is_ours:  # else this process's last words would stand in its parent's file
+                faulthandler.disable()
             return
         hook = _Hook(parent.directory)
         hook.fatal_is_ours = parent.fatal_is_ours
         hook.arm()
-        hook.append("fork", parent=parent.pid, modules=_frameworks(), **_interpreter(hook))
+        hook.introduce("fork", parent=parent.pid, modules=_frameworks(), **_interpreter(hook))
         _state = hook
     except Exception:
         _state = None
 
 
 def _note_exit() -> None:
-    if _state is not None:
-        _state.append("exit", modules=_frameworks())
+    """The orderly end. Python keeps the exception that ended the main thread; reading it here leaves `sys.excepthook`,
+    which programs replace and compare, alone."""
+    hook = _state
+    if hook is None or hook.pid != os.getpid():
+        return
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if isinstance(error, BaseException):
+        _note_error(type(error), error, error.__traceback__, None)
+    hook.append("exit", modules=_frameworks())
 
 
 def _frameworks() -> dict[str, str]:
@@ -184,26 +210,23 @@ def _frameworks() -> dict[str, str]:
     names = ("tensorflow", "keras", "torch", "jax", "numpy", "pandas", "cv2", "sklearn", "transformers", "IPython")
     found = {}
     for name in names:
-        version = getattr(sys.modules.get(name), "__version__", None)
+        module = sys.modules.get(name)
+        version = vars(module).get("__version__") if type(module) is type(sys) else None
         if isinstance(version, str):
             found[name] = version
+        elif module is not None:
+            found[name] = ""
     return found
-
-
-def _wrap_excepthook(inner: Any) -> Any:
-    def excepthook(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
-        _note_error(kind, value, trace, None)
-        inner(kind, value, trace)
-
-    return excepthook
 
 
 def _wrap_thread_excepthook(inner: Any) -> Any:
     def excepthook(args: Any) -> None:
-        if args.exc_type is not SystemExit:
-            name = args.thread.name if args.thread is not None else "a thread"
-            _note_error(args.exc_type, args.exc_value, args.exc_traceback, name)
-        inner(args)
+        try:
+            if args.exc_type is not SystemExit:
+                name = args.thread.name if args.thread is not None else "a thread"
+                _note_error(args.exc_type, args.exc_value, args.exc_traceback, name)
+        finally:
+            inner(args)
 
     return excepthook
 
@@ -218,7 +241,7 @@ def _note_error(
         error = _describe(kind, value, trace)
         error["chain"] = [_describe(type(each), each, each.__traceback__) for each in _chained(value)]
         hook.append("error", thread=thread, error=error, modules=_frameworks())
-        if issubclass(kind, MemoryError) or kind.__name__ == "ResourceExhaustedError":
+        if kind.__name__ in _MEMORY_ERRORS:
             _record_holders(hook, _frames_of(trace))
     except Exception as failure:
         hook.append("hook-failure", text=f"{type(failure).__name__}: {failure}")
@@ -228,7 +251,7 @@ def _chained(value: BaseException | None) -> list[BaseException]:
     found: list[BaseException] = []
     while value is not None and len(found) < MOST_CHAINED:
         value = value.__cause__ or (None if value.__suppress_context__ else value.__context__)
-        if value is None or value in found:
+        if value is None or any(value is each for each in found):
             break
         found.append(value)
     return found
@@ -276,12 +299,21 @@ def _frames_of(trace: TracebackType | None) -> list[Any]:
 
 
 def _note_holders(_signum: int, frame: Any) -> None:
-    hook = _state
-    if hook is None:
+    try:
+        hook = _state
+        if hook is None:
+            return
+        if not hook.listening and not _SLOW_FRAMEWORKS.isdisjoint(sys.modules) and _has_threads():
+            _listen(hook)
+        _survey(hook, frame)
+    except Exception:  # also a RecursionError or MemoryError: they are of this handler, not of the program
         return
-    if not hook.listening and not _SLOW_FRAMEWORKS.isdisjoint(sys.modules):
-        _listen(hook)
-    _survey(hook, frame)
+
+
+def _has_threads() -> bool:
+    """Whether the process has more threads than this one already: then one more changes nothing that a program can see."""
+    with open("/proc/self/stat", "rb") as stream:
+        return int(stream.read().rpartition(b")")[2].split()[17]) > 1
 
 
 def _survey(hook: _Hook, frame: Any) -> None:
@@ -306,18 +338,28 @@ def _listen(hook: _Hook) -> None:
     import _thread
 
     hook.listening = True
+    path = hook.path(f"ask-{hook.pid}")
+    os.mkfifo(path, 0o600)
+    _thread.start_new_thread(_answer, (hook, _high_pipe(path)))
+
+
+def _high_pipe(path: str) -> int:
+    import fcntl
+
+    low = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
-        path = os.path.join(hook.directory, f"ask-{hook.pid}")
-        os.mkfifo(path, 0o600)
-        _thread.start_new_thread(_answer, (hook, os.open(path, os.O_RDWR | os.O_CLOEXEC)))
-    except (OSError, RuntimeError) as failure:
-        hook.append("hook-failure", text=f"{type(failure).__name__}: {failure}")
+        return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR)
+    finally:
+        os.close(low)
 
 
 def _answer(hook: _Hook, pipe: int) -> None:
     main = threading.main_thread().ident
-    while os.read(pipe, 1) and hook is _state:
-        _survey(hook, sys._current_frames().get(main or 0))
+    try:
+        while os.read(pipe, 1) and hook is _state:
+            _survey(hook, sys._current_frames().get(main or 0))
+    except Exception:
+        return
 
 
 def _record_holders(hook: _Hook, frames: list[Any]) -> None:

@@ -139,8 +139,11 @@ bool crash_arm(const char *path, size_t length)
         return false;
     atomic_store(&recorded, false);
     atomic_store(&crashing_tid, 0);
-    if (!install())
+    /* A forked child has the handlers already, and whatever the program has set over them since. */
+    static bool installed;
+    if (!installed && !install())
         return false;
+    installed = true;
     errno = before;
     return true;
 }
