@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from crashcart.probe.process import ProcessReader
 from crashcart.probe.python_stack import FrameFacts, Interpreter, PythonStackReader
+from crashcart.probe.source import source_line
 from crashcart.record.inside._crashcart_hook import HOLDERS_SIGNAL
 
 MOST_KEPT_FRAMES = 60
 
 DEEPEST_STACK = 300
 """A handler needs some room below the recursion limit, which is 1000 unless the program lowered it."""
+_PYTHON_SLEEP = re.compile(r"(?<![\w.])(?:time\.)?sleep\(")
+_SLEEP = {"x86_64": 230, "aarch64": 115}.get(os.uname().machine)
 # read, write, wait4, futex: the kernel takes these up again after a handler as if nothing had been. Sleeps, polls and
 # waits for signals it does not.
 _RESTARTED_CALLS: frozenset[int | None] = {
@@ -76,16 +80,24 @@ class Respondent:
         bit = 1 << (HOLDERS_SIGNAL - 1)
         if caught is None or not caught & bit or (blocked or 0) & bit:
             return False
-        if not self._process.main_thread_runs() and self._process.main_thread_sleeping_in() not in _RESTARTED_CALLS:
-            return False
         frames = self._stacks.main_thread() if self._stacks is not None else None
-        if frames is None or len(frames) > DEEPEST_STACK:
+        if not frames or len(frames) > DEEPEST_STACK or not self._may_be_disturbed(frames[0]):
             return False
         try:
             os.kill(self.pid, HOLDERS_SIGNAL)
         except OSError:
             return False
         return True
+
+    def _may_be_disturbed(self, innermost: FrameFacts) -> bool:
+        """Whether a handler now would go unnoticed: the main thread runs, or waits in what the kernel takes up again, or in
+        Python's own sleep, which Python takes up again."""
+        if self._process.main_thread_runs():
+            return True
+        waits_in = self._process.main_thread_sleeping_in()
+        if waits_in in _RESTARTED_CALLS:
+            return True
+        return waits_in == _SLEEP and _PYTHON_SLEEP.search(source_line(innermost[0], innermost[1]) or "") is not None
 
     def close(self) -> None:
         """Give the descriptors back."""

@@ -26,6 +26,7 @@ MOST_SAME = 50
 """A stack that stays the same is written in full again after this many times: the ring overwrites the first."""
 STACK_SHARE = 50
 """Reading stacks may take a fiftieth of the watcher's time."""
+RETRY_S = 0.1
 LISTING_S = 0.1
 PROGRESS_S = 1.0
 SPAN_S = 0.4
@@ -64,7 +65,7 @@ class Watch:
         self._recent: list[Sample] = []
         self._beat_s = pace.FIRST_BEAT_S
         self._next_beat_s = pace.FIRST_BEAT_S
-        self._words_at_s = self._holders_at_s = float("-inf")
+        self._words_at_s = self._holders_at_s = self._holders_tried_s = float("-inf")
         self._words_bytes = self._holders_bytes = 0
         self._last_stack: dict[int, tuple[list[dict[str, Any]], int]] = {}
         self._stack_cost_s = 0.0
@@ -183,12 +184,16 @@ class Watch:
         self._words_bytes = min(self._words_bytes, used_bytes)
 
     def _ask_for_holders(self, at_s: float, sample: Sample) -> None:
-        grown_bytes = (sample.tree_rss_bytes or 0) - self._holders_bytes
-        if pace.wants_holders(grown_bytes, at_s - self._holders_at_s, sample.limit_bytes):
-            self._holders_at_s, self._holders_bytes = at_s, sample.tree_rss_bytes or 0
-            for respondent in self._heaviest():
-                respondent.ask_holders()
-        self._holders_bytes = min(self._holders_bytes, sample.tree_rss_bytes or 0)
+        """Ask when memory has grown markedly; where nobody may be disturbed just now, again at the next sample."""
+        tree_bytes = sample.tree_rss_bytes or 0
+        grown_bytes = tree_bytes - self._holders_bytes
+        due = pace.wants_holders(grown_bytes, at_s - self._holders_at_s, sample.limit_bytes)
+        if due and at_s - self._holders_tried_s >= RETRY_S:
+            self._holders_tried_s = at_s
+            asked = [respondent.ask_holders() for respondent in self._heaviest()]
+            if any(asked):
+                self._holders_at_s, self._holders_bytes = at_s, tree_bytes
+        self._holders_bytes = min(self._holders_bytes, tree_bytes)
 
     def _heaviest(self) -> list[Respondent]:
         """The program itself, and below it the hooked descendants that hold the most; not more than MOST_READ in all."""
