@@ -13,7 +13,7 @@ from crashcart.units import GIB, MIB
 # The fastest growth of one process that was measured: touching fresh pages at 2 to 4 GiB/s on a server core.
 FASTEST_BYTES_PER_S = 4 * GIB
 SHORTEST_S = 0.01
-LONGEST_S = 0.25
+LONGEST_S = 0.5
 LOOKS_BEFORE_LIMIT = 4
 
 SHORT_FRACTION = 0.6

@@ -28,7 +28,7 @@ STACK_SHARE = 50
 """Reading stacks may take a fiftieth of the watcher's time."""
 RETRY_S = 0.1
 LISTING_S = 0.1
-PROGRESS_S = 1.0
+PROGRESS_S = 2.0
 SPAN_S = 0.4
 """Growth is measured over about this long."""
 

@@ -11,8 +11,8 @@ from crashcart.units import GIB, MIB
 @pytest.mark.parametrize(
     ("headroom_bytes", "seconds"),
     [
-        (None, 0.25),
-        (20 * GIB, 0.25),
+        (None, 0.5),
+        (20 * GIB, 0.5),
         (4 * GIB, 0.25),
         (2 * GIB, 0.125),
         (400 * MIB, 0.0244),
