@@ -80,7 +80,7 @@ def summarise(rows: list[Row]) -> str:
 def _rates(said: list[Said]) -> list[str]:
     with_line = [each for each in said if each.line_right is not None]
     right, lines = sum(each.cause_right for each in said), sum(bool(each.line_right) for each in with_line)
-    wrong = sum(each.certain and not each.cause_right for each in said)
+    wrong = sum(each.certain_and_false for each in said)
     return [
         f"{right} of {len(said)} ({right / len(said):.0%})",
         f"{lines} of {len(with_line)} ({lines / max(1, len(with_line)):.0%})",

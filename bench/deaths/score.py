@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.deaths.death import Death
 from bench.deaths.runner import Ran
@@ -31,7 +32,8 @@ class Said:
     cause_right: bool
     line_right: bool | None
     """None where the death has no line to name."""
-    certain: bool
+    certain_and_false: bool
+    """Called certain, and it is not even how the end came."""
 
 
 def of_crashcart(death: Death, ran: Ran) -> Said:
@@ -45,7 +47,7 @@ def of_crashcart(death: Death, ran: Ran) -> Said:
         verdict["cause"],
         _is_right(death, verdict["cause"]),
         _line_right(death, {place}),
-        verdict["confidence"] == "certain",
+        _is_false(death, verdict),
     )
 
 
@@ -70,6 +72,16 @@ def of_status(death: Death, ran: Ran) -> Said:
 
 def _is_right(death: Death, cause: str) -> bool:
     return cause in {death.cause.value, *(other.value for other in death.also_ok)}
+
+
+# These say why memory ran out; that the container or the machine killed for it is then true as well, and only says less.
+_DEEPER = frozenset({Cause.MEMORY_LEAK, Cause.PIPELINE_MEMORY, Cause.OVERSIZED_CONSTANT})
+_MECHANISMS = frozenset({Cause.CONTAINER_MEMORY.value, Cause.HOST_MEMORY.value})
+
+
+def _is_false(death: Death, verdict: dict[str, Any]) -> bool:
+    true_as_far_as_it_goes = death.cause in _DEEPER and verdict["cause"] in _MECHANISMS
+    return verdict["confidence"] == "certain" and not _is_right(death, verdict["cause"]) and not true_as_far_as_it_goes
 
 
 def _line_right(death: Death, places: set[tuple[str | None, int | None]]) -> bool | None:

@@ -45,7 +45,7 @@ def test_the_own_line_is_right_in_90_percent() -> None:
 
 
 def test_nothing_that_is_wrong_is_called_certain() -> None:
-    wrong = [row for row in results() if row[2].certain and not row[2].cause_right]
+    wrong = [row for row in results() if row[2].certain_and_false]
     assert wrong == [], words(wrong)
 
 

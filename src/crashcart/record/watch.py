@@ -24,8 +24,8 @@ from crashcart.units import size
 MOST_READ = 9
 MOST_SAME = 50
 """A stack that stays the same is written in full again after this many times: the ring overwrites the first."""
-STACK_SHARE = 50
-"""Reading stacks may take a fiftieth of the watcher's time."""
+STACK_SHARE = 25
+"""Reading stacks may take a 25th of a core, and that only while memory runs short."""
 RETRY_S = 0.1
 LISTING_S = 0.1
 PROGRESS_S = 2.0
@@ -173,9 +173,10 @@ class Watch:
         if pressure and affordable and pace.wants_last_words(pressure, used_bytes - self._words_bytes, since_s):
             self._words_at_s, self._words_bytes = at_s, used_bytes
             self._tell_short(pressure)
+            began_s = time.thread_time()
             for respondent in self._heaviest():
                 self._keep_stack(respondent, respondent.all_stacks(), at_s, "memory")
-            self._stack_cost_s = self.now_s() - at_s
+            self._stack_cost_s = time.thread_time() - began_s
         elif at_s >= self._next_beat_s:
             self._beat_s = pace.next_beat_s(self._beat_s)
             self._next_beat_s = at_s + self._beat_s

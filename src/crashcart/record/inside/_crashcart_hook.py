@@ -317,9 +317,9 @@ def _has_threads() -> bool:
 
 
 def _survey(hook: _Hook, frame: Any) -> None:
-    now = time.monotonic()
-    if now - hook.holders_at_s < 50 * hook.holders_cost_s:  # at most 2 % of the time, and only while memory grows
+    if time.monotonic() - hook.holders_at_s < 50 * hook.holders_cost_s:  # at most 2 %, and only while memory grows
         return
+    began_s = time.thread_time()
     try:
         frames: list[Any] = []
         while frame is not None and len(frames) < 200:
@@ -329,7 +329,7 @@ def _survey(hook: _Hook, frame: Any) -> None:
     except Exception as failure:
         hook.append("hook-failure", text=f"{type(failure).__name__}: {failure}")
     hook.holders_at_s = time.monotonic()
-    hook.holders_cost_s = hook.holders_at_s - now
+    hook.holders_cost_s = time.thread_time() - began_s
 
 
 def _listen(hook: _Hook) -> None:
