@@ -1,7 +1,7 @@
 """Explain a death: the last recorded run, a given one, or any log.
 
 RECORD is a name from `crashcart list` (a part is enough) or a folder. With --log, a file or `-` for standard input is
-read instead: a traceback, a console log, a kernel log, from any machine.
+read instead: a traceback or the output of a program with an error in it, from any machine.
 """
 
 from __future__ import annotations
