@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,6 +15,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+
+for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+    # A job in the background is started with these ignored, and so would be every program that a test starts.
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from crashcart.evidence import (
     StackDump,
 )
 from crashcart.probe.log import parse_log
+from crashcart.probe.process import parse_limits
 from crashcart.probe.source import OwnCode, in_loop, source_line
 
 Record = dict[str, Any]
@@ -77,7 +78,7 @@ def read_recording(folder: Path) -> Evidence:
         absent["stacks"] = absent["holders"] = "the start-up hook did not run inside the program"
     return Evidence(
         program=_program(raw, hooked),
-        machine=_section(Machine, raw.run.get("machine")),
+        machine=_machine(raw),
         environment=_environment(raw),
         samples=tuple(_samples(raw)) or None,
         events=tuple(_events(raw)),
@@ -164,6 +165,13 @@ def _program(raw: _Raw, hooked: dict[int, Record]) -> Program:
     program: Program = from_plain(Program, {"pid": 0, **raw.run["program"]})
     native = any(record.get("native") for record in hooked.values())
     return replace(program, hooked=bool(hooked), native_hooked=native)
+
+
+def _machine(raw: _Raw) -> Machine | None:
+    """The machine, with the limits that held inside the program where the hook saw them."""
+    machine: Machine | None = _section(Machine, raw.run.get("machine"))
+    tables = [record["limits"] for record in raw.inside if record.get("limits")]
+    return replace(machine, rlimits=parse_limits(tables[-1])) if machine is not None and tables else machine
 
 
 def _environment(raw: _Raw) -> Environment:

@@ -245,8 +245,11 @@ def _descending(new: dict[int, list[bytes]], family: set[int]) -> set[int]:
 def rlimits(pid: int, root: Path = ROOT) -> dict[str, int | None] | None:
     """The soft limits of the process by short name; None as a value is unlimited."""
     table = read_text(root, f"/proc/{pid}/limits", 8192)
-    if table is None:
-        return None
+    return None if table is None else parse_limits(table)
+
+
+def parse_limits(table: str) -> dict[str, int | None]:
+    """The soft limits in a table such as /proc/PID/limits."""
     limits: dict[str, int | None] = {}
     for line in table.splitlines():
         name = _LIMIT_NAMES.get(line[:_LIMIT_NAME_WIDTH].strip())

@@ -140,7 +140,8 @@ def growing_holder(notes: tuple[HolderNote, ...] | None, pid: int | None) -> tup
         if pid is not None and note.pid != pid:
             continue
         for holder in note.holders:
-            earlier = first.setdefault((holder.name, holder.scope), holder)
+            # An attribute (`self.memory`) is seen from several functions; a plain name belongs to its own.
+            earlier = first.setdefault((holder.name, "" if "." in holder.name else holder.scope), holder)
             if holder.count is None or earlier.count is None or holder.count <= earlier.count:
                 continue
             if best is None or holder.bytes - earlier.bytes >= best[1].bytes - best[0].bytes:

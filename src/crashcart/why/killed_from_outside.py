@@ -48,6 +48,9 @@ def killed_from_outside(
     Ask who sends it: the job's time limit, the service's log, other scripts. Let the program save its state on SIGTERM.
     """
     number = ending.signal or ((ending.exit_code or 0) - 128)
+    if ending.exit_code == 124 and program is not None and any(each.endswith("timeout") for each in program.argv[:4]):
+        yield _timed_out(program, stacks, ending)
+        return
     if not sent_from_outside(crash) and (number not in _FROM_OTHERS or (crash is not None and number == crash.signal)):
         return
     scene = Scene(ending, program, machine, kernel_log, samples, stacks, None, children)
@@ -75,6 +78,17 @@ def killed_from_outside(
         ),
         Confidence.CERTAIN if certain else Confidence.LIKELY,
         last_place(stacks, program.pid if program is not None else None, ending),
+    )
+
+
+def _timed_out(program: Program, stacks: tuple[StackDump, ...] | None, ending: Ending) -> Finding:
+    return Finding(
+        Cause.KILLED_FROM_OUTSIDE,
+        f"{program.name} ended the program: its time was up",
+        ("the command is `timeout`, and it ended with 124, its code for a time limit that was reached",),
+        ("give it more time, or save checkpoints, so that a later run can go on",),
+        Confidence.CERTAIN,
+        last_place(stacks, None, ending),
     )
 
 

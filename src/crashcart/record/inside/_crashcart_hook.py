@@ -160,7 +160,17 @@ def _interpreter(hook: _Hook) -> dict[str, Any]:
         "thread_state": _thread_state(hook) if plain else None,
         "code_type": id(code_type),
         "code_bytes": code_type.__basicsize__,
+        "limits": _limits(),
     }
+
+
+def _limits() -> str:
+    """The limits in force here: a shell between the watcher and this process may have set some, or the program itself."""
+    try:
+        with open("/proc/self/limits", encoding="ascii") as stream:
+            return stream.read(4096)
+    except (OSError, ValueError):
+        return ""
 
 
 def _thread_state(hook: _Hook) -> int:
@@ -240,7 +250,7 @@ def _note_error(
     try:
         error = _describe(kind, value, trace)
         error["chain"] = [_describe(type(each), each, each.__traceback__) for each in _chained(value)]
-        hook.append("error", thread=thread, error=error, modules=_frameworks())
+        hook.append("error", thread=thread, error=error, modules=_frameworks(), limits=_limits())
         if kind.__name__ in _MEMORY_ERRORS:
             _record_holders(hook, _frames_of(trace))
     except Exception as failure:
