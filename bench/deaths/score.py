@@ -74,14 +74,20 @@ def _is_right(death: Death, cause: str) -> bool:
     return cause in {death.cause.value, *(other.value for other in death.also_ok)}
 
 
-# These say why memory ran out; that the container or the machine killed for it is then true as well, and only says less.
-_DEEPER = frozenset({Cause.MEMORY_LEAK, Cause.PIPELINE_MEMORY, Cause.OVERSIZED_CONSTANT})
-_MECHANISMS = frozenset({Cause.CONTAINER_MEMORY.value, Cause.HOST_MEMORY.value})
+# How the end came is true as well where the bench asks for what led to it; it only says less.
+_ALSO_TRUE = {
+    **dict.fromkeys(
+        (Cause.MEMORY_LEAK, Cause.PIPELINE_MEMORY, Cause.OVERSIZED_CONSTANT),
+        (Cause.CONTAINER_MEMORY, Cause.HOST_MEMORY),
+    ),
+    **dict.fromkeys((Cause.HANG, Cause.FORK_AFTER_THREADS), (Cause.KILLED_FROM_OUTSIDE, Cause.INTERRUPTED)),
+}
 
 
 def _is_false(death: Death, verdict: dict[str, Any]) -> bool:
-    true_as_far_as_it_goes = death.cause in _DEEPER and verdict["cause"] in _MECHANISMS
-    return verdict["confidence"] == "certain" and not _is_right(death, verdict["cause"]) and not true_as_far_as_it_goes
+    """Called certain, and neither what the bench asks for nor how the end came."""
+    says_less = verdict["cause"] in {cause.value for cause in _ALSO_TRUE.get(death.cause, ())}
+    return verdict["confidence"] == "certain" and not _is_right(death, verdict["cause"]) and not says_less
 
 
 def _line_right(death: Death, places: set[tuple[str | None, int | None]]) -> bool | None:
