@@ -15,20 +15,29 @@ from crashcart.why._words import who
 LEAST_QUIET_S = 8.0
 QUIET_CPU_S = 0.2
 _STOPPED_BY = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGQUIT})
-# Waiting for people, clocks or the network is what these are for; only waiting for another part of the program is a hang.
+# Waiting for people, clocks or callers is what these are for; waiting for another part of the program or for a peer that
+# does not answer is a hang.
 _RIGHTLY_IDLE = (
     "sleep",
     "input(",
     "select",
     "accept",
-    "recv",
     "readline",
     "serve_forever",
     "pause",
-    "urlopen",
     "poll(",
 )
-_LOCKS = ("threading.py", "queue.py", "multiprocessing", "concurrent/futures", "subprocess.py", "socketserver.py")
+_LOCKS = (
+    "threading.py",
+    "queue.py",
+    "multiprocessing",
+    "concurrent/futures",
+    "subprocess.py",
+    "socket.py",
+    "ssl.py",
+    "http/client.py",
+    "urllib/",
+)
 
 
 @rule("W505", "no-progress", Rank.ROOT)
@@ -49,8 +58,8 @@ def no_progress(
     ## How we know
 
     For many seconds before somebody stopped it (or until now, if it still runs), neither the program nor its children
-    used the processor, and the main thread stayed on the same line, waiting for another part of the program. Waiting for
-    input, a clock or the network is not called a hang.
+    used the processor, and the main thread stayed on the same line, waiting for another part of the program or for a peer
+    that does not answer. Waiting for input, a clock or a caller is not called a hang.
 
     ## What to do
 
@@ -66,7 +75,7 @@ def no_progress(
     dump, stack, frame = waiting
     if any(word in (frame.source or "") or word in stack.frames[-1].function for word in _RIGHTLY_IDLE):
         return
-    locked = any(part in each.file for part in _LOCKS for each in stack.frames[-3:])
+    locked = any(part in each.file for part in _LOCKS for each in stack.frames[-3:]) or "recv" in (frame.source or "")
     others = [each for each in dump.stacks if each is not stack and each.own_frame() is not None]
     facts = [
         f"no processor time was used in the last {duration(idle_s)}, and the main thread stayed on the same line",
