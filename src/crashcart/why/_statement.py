@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from crashcart.evidence import Ending, ErrorRecord, Frame, LogLine, place
 from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.why._said import CAUSES, Force, Kind, Said, own_frame, said_by_error
+from crashcart.why._words import signal_of
 
 _QUOTE_LENGTH = 240
 _SENTENCE_LENGTH = 140
@@ -138,15 +139,6 @@ def is_uncaught(error: ErrorRecord) -> bool:
 def went_on(ending: Ending | None) -> bool:
     """Whether the program survived what it said: it ended well, or it still runs."""
     return ending is not None and (ending.kind == "running" or (ending.kind == "exit" and ending.exit_code == 0))
-
-
-def signal_of(ending: Ending | None) -> int | None:
-    """The signal that ended the program; a shell in between makes 128 + n of it."""
-    if ending is None:
-        return None
-    if ending.signal is not None:
-        return ending.signal
-    return ending.exit_code - 128 if ending.exit_code is not None and 128 < ending.exit_code < 160 else None
 
 
 def _shorten(text: str) -> str:

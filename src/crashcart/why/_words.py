@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crashcart.evidence import ErrorRecord, Program
+from crashcart.evidence import Ending, ErrorRecord, Program
 
 
 def who(program: Program | None) -> str:
@@ -30,3 +30,12 @@ def quoted(line: str, most: int = 160) -> str:
     """A line as a quotation, shortened."""
     line = line.strip()
     return f'"{line if len(line) <= most else line[: most - 1] + "…"}"'
+
+
+def signal_of(ending: Ending | None) -> int | None:
+    """The signal that ended the program; a shell in between makes 128 + n of it."""
+    if ending is None:
+        return None
+    if ending.signal is not None:
+        return ending.signal
+    return ending.exit_code - 128 if ending.exit_code is not None and 128 < ending.exit_code < 160 else None

@@ -10,7 +10,7 @@ from crashcart.evidence import Crash, Disk, Ending, ErrorRecord, Program, StackD
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._crash import crash_place, native_words, python_words
-from crashcart.why._words import failed_by_itself, quoted, who
+from crashcart.why._words import failed_by_itself, quoted, signal_of, who
 from crashcart.why.mapped_memory_vanished import bus_finding
 
 
@@ -39,7 +39,7 @@ def child_crashed(
     Run the work of that child in the main process once: the crash is then easier to look at. The line and the library
     are where to begin.
     """
-    number = ending.signal or ((ending.exit_code or 0) - 128)
+    number = signal_of(ending) or 0
     if crash is None or crash.pid == program.pid or number == crash.signal:
         return
     where = crash_place(crash, stacks, None, None)

@@ -10,8 +10,9 @@ from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._kinds import kind_of
 from crashcart.why._said import CAUSES, own_frame, said_by_error
-from crashcart.why._statement import first_sentence, quote_error, signal_of
+from crashcart.why._statement import first_sentence, quote_error
 from crashcart.why._text import main_error
+from crashcart.why._words import signal_of
 
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
 _MOST_NAMED = 3

@@ -13,7 +13,7 @@ from crashcart.why._crash import sent_from_outside
 from crashcart.why._kill import FULL_FRACTION
 from crashcart.why._oom import Scene
 from crashcart.why._place import last_place
-from crashcart.why._words import who
+from crashcart.why._words import signal_of, who
 from crashcart.why.limit_signal import cpu_limit_reached
 
 _FROM_OTHERS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
@@ -47,7 +47,7 @@ def killed_from_outside(
 
     Ask who sends it: the job's time limit, the service's log, other scripts. Let the program save its state on SIGTERM.
     """
-    number = ending.signal or ((ending.exit_code or 0) - 128)
+    number = signal_of(ending) or 0
     if ending.exit_code == 124 and program is not None and any(each.endswith("timeout") for each in program.argv[:4]):
         yield _timed_out(program, stacks, ending)
         return

@@ -10,7 +10,7 @@ from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.units import MIB, size
 from crashcart.why._crash import core_words, crash_place, native_words
-from crashcart.why._words import who
+from crashcart.why._words import signal_of, who
 
 _SHARED = ("/dev/shm/", "/run/shm/", "/memfd:", "/SYSV")
 
@@ -40,7 +40,7 @@ def mapped_memory_vanished(
     For shared memory: `docker run --shm-size=8g`, or fewer workers. For a mapped file: do not rewrite it in place while
     others map it; write a new file and rename it.
     """
-    number = ending.signal or ((ending.exit_code or 0) - 128)
+    number = signal_of(ending) or 0
     if number != signal.SIGBUS:
         return
     yield bus_finding(who(program), crash, disks, crash_place(crash, stacks, program, ending), core_words(ending))

@@ -10,7 +10,7 @@ from crashcart.evidence import Crash, Ending, Log, Program, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._crash import core_words, crash_place, native_words, python_words, sent_from_outside
-from crashcart.why._words import quoted, who
+from crashcart.why._words import quoted, signal_of, who
 
 _CHECK = re.compile(
     r"Check failed:|CHECK failed|^F\d{4} |: F [\w/.]+:\d+\]|^F [\w/.]+\.cc:\d+\]|Assertion [`'].*failed|terminate called|"
@@ -44,7 +44,7 @@ def native_code_aborted(
     Read the check: it names the condition that did not hold, mostly about an argument (a size, a type, an index). For a
     damaged heap the culprit is the last native library that was given wrong sizes, often earlier than the named line.
     """
-    number = ending.signal or ((ending.exit_code or 0) - 128)
+    number = signal_of(ending) or 0
     if number != signal.SIGABRT or sent_from_outside(crash):
         return
     pid = crash.pid if crash is not None else program.pid if program is not None else None

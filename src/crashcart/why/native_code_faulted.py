@@ -10,7 +10,7 @@ from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._crash import core_words, crash_place, crashed_stack, native_words, python_words, sent_from_outside
 from crashcart.why._overflow import is_overflow
-from crashcart.why._words import who
+from crashcart.why._words import signal_of, who
 
 _SIGNALS = {
     signal.SIGSEGV: "SIGSEGV, an access to memory that is not its own",
@@ -42,7 +42,7 @@ def native_code_faulted(
     Check the arguments of the call on the named line first (shapes, dtypes, indices, closed handles). Then try another
     version of the named library. A small program that repeats it is what its maintainers need.
     """
-    number = ending.signal or ((ending.exit_code or 0) - 128)
+    number = signal_of(ending) or 0
     if number not in _SIGNALS or is_overflow(crash, stacks) or sent_from_outside(crash):
         return
     pid = crash.pid if crash is not None else program.pid if program is not None else None

@@ -10,7 +10,7 @@ from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import duration, plural
 from crashcart.why._kill import dumps_of
-from crashcart.why._words import who
+from crashcart.why._words import signal_of, who
 
 LEAST_QUIET_S = 8.0
 QUIET_CPU_S = 0.2
@@ -105,7 +105,7 @@ def no_progress(
 
 def was_stopped(ending: Ending, errors: tuple[ErrorRecord, ...] | None) -> bool:
     """Whether somebody ended it, or it still runs: a program that ended by itself did not hang."""
-    stopped = ending.kind == "running" or (ending.signal or (ending.exit_code or 0) - 128) in _STOPPED_BY
+    stopped = ending.kind == "running" or signal_of(ending) in _STOPPED_BY
     return stopped or any(error.name == "KeyboardInterrupt" for error in errors or ())
 
 

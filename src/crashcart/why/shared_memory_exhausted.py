@@ -11,8 +11,9 @@ from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._said import Kind
-from crashcart.why._statement import conclude, quote_line, signal_of
+from crashcart.why._statement import conclude, quote_line
 from crashcart.why._text import stated
+from crashcart.why._words import signal_of
 
 _HINT = re.compile(r"/dev/shm|\bshm\b|shared[ _]memory|torch_shm|DataLoader|/psm_")
 _STACK_HINT = re.compile(

@@ -11,7 +11,7 @@ from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._crash import crash_place, crashed_stack, native_words
 from crashcart.why._overflow import is_overflow, repeated
-from crashcart.why._words import who
+from crashcart.why._words import signal_of, who
 
 
 @rule("W211", "stack-exhausted", Rank.KIND)
@@ -39,7 +39,7 @@ def stack_exhausted(
     Find the missing end of the recursion at the named line, or turn it into a loop. Do not raise the recursion limit
     alone: `threading.stack_size` and `ulimit -s` set how much stack there is.
     """
-    number = ending.signal or ((ending.exit_code or 0) - 128)
+    number = signal_of(ending) or 0
     if number not in (signal.SIGSEGV, signal.SIGBUS) or not is_overflow(crash, stacks):
         return
     stack = crashed_stack(crash, stacks, crash.pid if crash is not None else None)
