@@ -2,39 +2,34 @@
 
     python -m bench.overhead [--pairs 7]
 
-Step time: the median step of a run under crashcart over that of the plain run next to it; the median of the pairs and
-their spread. The watcher: its largest resident size and its processor time over the run. Nothing here is a test: the
-targets are printed beside the figures.
+Step time: a plain and a watched program train at the same time, block by block in turn (`bench.lockstep`), so that the
+noise of the machine hits both; the median of the pairs and their spread. The watcher: its largest resident size and its
+share of a core while the program trains without a pause. Nothing here is a test: the targets are printed beside the
+figures.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.lockstep import Contender, compare
 from bench.report import table, write_section
 
 PROGRAM = Path(__file__).parent / "programs" / "train.py"
 CRASHCART = [sys.executable, "-m", "crashcart", "run", "--"]
-SETTLED_S = 3.0
-"""The watcher's own start takes 0.2 s of processor time; its share is measured from here on."""
+BLOCKS = 16
+WATCHED_S = 20.0
+NOTE = """{pairs} pairs of processes per model; in each, {blocks} blocks of steps (about half a second each) of the plain and of the
+watched program alternate, the other one and its watcher being stopped meanwhile, and the pair's figure is the median of
+its block ratios."""
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
-
-
-@dataclass
-class Watcher:
-    """What the watching process used."""
-
-    rss_bytes: list[int] = field(default_factory=list)
-    cpu_shares: list[float] = field(default_factory=list)
 
 
 def main() -> int:
@@ -43,18 +38,16 @@ def main() -> int:
     pairs = parser.parse_args().pairs
     home = tempfile.mkdtemp(prefix="crashcart-bench-")
     environment = {**os.environ, **QUIET, "CRASHCART_HOME": home}
-    watcher = Watcher()
     rows = []
-    for model, steps in (("small", 3000), ("large", 36)):
-        ratios = step_ratios(model, steps, pairs, environment, watcher)
+    for model, steps in (("small", 150), ("large", 3)):
+        ratios = step_ratios(model, steps, pairs, environment)
         rows.append([f"training step, {model} model", _spread(ratios, "×"), "≤ 1.01 ×"])
-    rows.append(["watcher, resident", f"{max(watcher.rss_bytes) / 1e6:.1f} MB", "≤ 25 MB"])
-    rows.append(
-        ["watcher, processor far from the limit", f"{statistics.median(watcher.cpu_shares):.2%} of a core", "≤ 1 %"]
-    )
+    resident_bytes, share = watcher_use(environment)
+    rows.append(["watcher, resident", f"{resident_bytes / 1e6:.1f} MB", "≤ 25 MB"])
+    rows.append(["watcher, processor far from the limit", f"{share:.2%} of a core", "≤ 1 %"])
     rows.append(["`import crashcart`", _spread(import_ms(), "ms"), "≤ 60 ms"])
     rows.append(["from death to printed verdict", _spread(verdict_s(environment), "s"), "≤ 1 s"])
-    body = table(["what", "median (least … most)", "target"], rows) + f"\n\n{pairs} interleaved pairs per model."
+    body = table(["what", "median (least … most)", "target"], rows) + f"\n\n{NOTE.format(pairs=pairs, blocks=BLOCKS)}"
     print(body)
     write_section("Cost of recording", "make bench-overhead", body)
     return 0
@@ -66,53 +59,42 @@ def _spread(values: list[float], unit: str) -> str:
     return f"{middle:.{digits}f} {unit} ({least:.{digits}f} … {most:.{digits}f})"
 
 
-def step_ratios(model: str, steps: int, pairs: int, environment: dict[str, str], watcher: Watcher) -> list[float]:
+def step_ratios(model: str, steps: int, pairs: int, environment: dict[str, str]) -> list[float]:
+    """One ratio per pair of processes; the two take turns, block by block."""
     command = [sys.executable, str(PROGRAM), model, str(steps)]
+    contenders = {"plain": command, "watched": [*CRASHCART, *command]}
     ratios = []
     for number in range(pairs):
-        order = [False, True] if number % 2 == 0 else [True, False]
-        medians = {watched: _median_step(command, watched, environment, watcher) for watched in order}
-        ratios.append(medians[True] / medians[False])
-        print(
-            f"{model} pair {number + 1}: plain {medians[False] * 1e3:.3f} ms, watched {medians[True] * 1e3:.3f} ms, {ratios[-1]:.3f} ×",
-            flush=True,
-        )
+        contenders = dict(reversed(contenders.items()))  # who starts first gets the better memory now and then
+        found = compare(contenders, environment, BLOCKS)
+        ratios.append(found["watched"])
+        print(f"{model} pair {number + 1}: {ratios[-1]:.3f} ×", flush=True)
     return ratios
 
 
-def _median_step(command: list[str], watched: bool, environment: dict[str, str], watcher: Watcher) -> float:
-    started_s = time.monotonic()
-    process = subprocess.Popen(
-        [*(CRASHCART if watched else []), *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
-    )
-    rss_bytes, cpu_s = 0, 0.0
-    begun: tuple[float, float] | None = None
-    while watched and process.poll() is None:
-        rss_bytes, cpu_s = _use(process.pid, rss_bytes, cpu_s)
-        now_s = time.monotonic()
-        if begun is None and now_s - started_s >= SETTLED_S:
-            begun = (now_s, cpu_s)
-        time.sleep(0.5)
-    ended_s = time.monotonic()
-    output, _ = process.communicate(timeout=300)
-    if watched and begun is not None:
-        watcher.rss_bytes.append(rss_bytes)
-        watcher.cpu_shares.append((cpu_s - begun[1]) / (ended_s - begun[0]))
-    return statistics.median(json.loads(output))
-
-
-def _use(pid: int, rss_bytes: int, cpu_s: float) -> tuple[int, float]:
-    """Resident size and processor time of the watcher while the program still runs (it has a child)."""
+def watcher_use(environment: dict[str, str]) -> tuple[int, float]:
+    """The watcher's largest resident size, and its share of a core while the program trains without a pause."""
+    command = [*CRASHCART, sys.executable, str(PROGRAM), "small", "20000"]
+    contender = Contender("watched", command, environment)
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return rss_bytes, cpu_s
-    if not children:
-        return rss_bytes, cpu_s
-    ticks = os.sysconf("SC_CLK_TCK")
-    resident = int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
-    return max(rss_bytes, resident), (int(fields[11]) + int(fields[12])) / ticks
+        contender.wait_ready()
+        assert contender.process.stdin is not None
+        contender.process.stdin.write("go\n")
+        began_s, began_cpu_s = time.monotonic(), _cpu_s(contender.process.pid)
+        largest = 0
+        while time.monotonic() - began_s < WATCHED_S:
+            time.sleep(0.5)
+            largest = max(largest, contender.resident_bytes())
+        share = (_cpu_s(contender.process.pid) - began_cpu_s) / (time.monotonic() - began_s)
+        return largest, share
+    finally:
+        contender.process.terminate()
+        contender.close()
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def import_ms() -> list[float]:
