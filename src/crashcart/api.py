@@ -14,6 +14,10 @@ from typing import Any
 
 from crashcart.evidence import Evidence
 from crashcart.finding import Finding, Report
+from crashcart.guard.error import MemoryGuardError
+
+
+__all__ = ["Explained", "MemoryGuardError", "note", "recordings", "run", "why"]
 
 
 @dataclass(frozen=True, slots=True)

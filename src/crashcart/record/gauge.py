@@ -14,7 +14,10 @@ from crashcart.probe.process import ProcessReader, ProcessTree, process_name
 
 REFRESH_FAR_S = 1.0
 REFRESH_NEAR_S = 0.1
+REFRESH_FULL_S = 0.02
+"""What seems full may be page cache that came since the last look."""
 NEAR_FRACTION = 0.8
+FULL_FRACTION = 0.9
 TREE_S = 1.0
 GPU_S = 1.0
 
@@ -34,7 +37,8 @@ class Bound:
         if usage is None:
             return None
         near = usage >= NEAR_FRACTION * self.limit_bytes
-        if at_s - self._read_at_s >= (REFRESH_NEAR_S if near else REFRESH_FAR_S):
+        seems_full = usage - self._reclaimable_bytes >= FULL_FRACTION * self.limit_bytes
+        if at_s - self._read_at_s >= (REFRESH_FULL_S if seems_full else REFRESH_NEAR_S if near else REFRESH_FAR_S):
             self._reclaimable_bytes = self.group.reclaimable_bytes() or 0
             self._read_at_s = at_s
         return max(0, usage - self._reclaimable_bytes)
@@ -43,8 +47,10 @@ class Bound:
 class Gauge:
     """Reads one program's memory against its bounds."""
 
-    def __init__(self, pid: int, gpu: GpuReader | None = None) -> None:
+    def __init__(self, pid: int, gpu: GpuReader | None = None, ceiling_bytes: int | None = None) -> None:
         self.pid = pid
+        self.ceiling_bytes = ceiling_bytes
+        """A limit that no kernel enforces, on what the program and its descendants hold."""
         self.process = ProcessReader(pid)
         self.groups = find_groups(pid)
         limits = [(group, group.limit_bytes()) for group in self.groups]
@@ -62,6 +68,7 @@ class Gauge:
         self._gpu = gpu
         self._gpu_next_s = 0.0
         self._gpu_used_bytes: int | None = None
+        self._own_bytes = 0
 
     def read(self, at_s: float, near: bool) -> Sample | None:
         """A sample, or None once the program is gone."""
@@ -73,7 +80,8 @@ class Gauge:
             self.refresh_tree()
         self._count_cpu(self.pid, own.cpu_s)
         below_bytes = self._descendants_bytes()
-        used_bytes, limit_bytes = self._tightest(at_s)
+        self._own_bytes = own.rss_bytes
+        used_bytes, limit_bytes = self._tightest(at_s, own.anon_bytes + below_bytes)
         return Sample(
             round(at_s, 3), own.rss_bytes, own.rss_bytes + below_bytes, used_bytes, limit_bytes, round(self.cpu_s, 3),
             own.threads, len(self.descendants), self._gpu_bytes(at_s),
@@ -113,10 +121,16 @@ class Gauge:
                 total += sample.anon_bytes
         return total
 
-    def _tightest(self, at_s: float) -> tuple[int | None, int | None]:
+    def resident(self) -> dict[int, int]:
+        """Resident bytes by process as last read, the program itself first."""
+        return {self.pid: self._own_bytes, **{pid: count for pid, (_, count) in self.descendants.items()}}
+
+    def _tightest(self, at_s: float, held_bytes: int) -> tuple[int | None, int | None]:
         """Use and limit where the least is left."""
         host = read_host()
         found: list[tuple[int, int]] = []
+        if self.ceiling_bytes is not None:
+            found.append((held_bytes, self.ceiling_bytes))
         if host is not None and host.total_bytes is not None and host.available_bytes is not None:
             found.append((host.total_bytes - host.available_bytes, host.total_bytes))
         for bound in self.bounds:

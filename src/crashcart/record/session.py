@@ -28,6 +28,7 @@ from crashcart.probe.kernel_log import KernelLogReader
 from crashcart.probe.memory import oom_kills_host
 from crashcart.probe.process import is_alive
 from crashcart.record import native, relay, spawn
+from crashcart.record.attend import Attendant
 from crashcart.record.gauge import Gauge
 from crashcart.record.watch import Ended, Watch, signal_name
 from crashcart.redact import redact_argv, redact_variables
@@ -58,9 +59,10 @@ class _Before:
     limit_hits_group: int | None = None
 
 
-def run(argv: Sequence[str], hold_signals: bool = False) -> Run:
+def run(argv: Sequence[str], hold_signals: bool = False, attendant: Attendant | None = None) -> Run:
     """Run a command, recorded as well as can be, and return how it ended. CannotStartError if it cannot be run.
 
+    An attendant (the guard) sees every sample and may act; without a recording there is none.
     With `hold_signals` the signals stay held back afterwards, for a caller that still has a verdict to print: a second
     Ctrl-C was meant for the program, too.
     """
@@ -68,7 +70,7 @@ def run(argv: Sequence[str], hold_signals: bool = False) -> Run:
     mask = relay.block()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL) if hold_signals else None
     try:
-        watch, before = _start(argv, recorder, mask)
+        watch, before = _start(argv, recorder, mask, attendant if recorder is not None else None)
         ended = watch.until_end()
         failure = _finish(recorder, watch, before, ended) if recorder is not None else unrecorded
         watch.close()
@@ -78,10 +80,14 @@ def run(argv: Sequence[str], hold_signals: bool = False) -> Run:
     return Run(ended.exit_code, recorder.folder if recorder is not None else None, failure)
 
 
-def _start(argv: Sequence[str], recorder: Recorder | None, mask: set[int]) -> tuple[Watch, _Before]:
+def _start(
+    argv: Sequence[str], recorder: Recorder | None, mask: set[int], attendant: Attendant | None
+) -> tuple[Watch, _Before]:
     environment = dict(os.environ)
+    unattended: str | None = None
     if recorder is not None:
         environment = spawn.hooked_environment(environment, recorder.folder)
+        environment, attendant, unattended = _attended(environment, recorder.folder, attendant)
     before = _Before(KernelLogReader(), oom_kills_host(), str(Path.cwd()))
     started_s = time.monotonic()
     try:
@@ -91,14 +97,31 @@ def _start(argv: Sequence[str], recorder: Recorder | None, mask: set[int]) -> tu
             store.remove(recorder.folder)
         raise
     _outlive()
-    watch = Watch(pid, recorder, _gauge(pid, recorder, before), started_s)
+    ceiling_bytes = attendant.ceiling_bytes if attendant is not None else None
+    watch = Watch(pid, recorder, _gauge(pid, recorder, before, ceiling_bytes), started_s)
     if recorder is not None:
         try:
             recorder.started(pid, watch.gauge.process.start_ticks())
             recorder.note("started", 0.0, text=f"pid {pid} started", pid=pid)
+            if unattended is not None:
+                recorder.note("guard", 0.0, text=f"off: {unattended}", step="off")
         except OSError as error:
             watch.failure = f"{type(error).__name__}: {error}"
+    if attendant is not None:
+        watch.attend(attendant)
     return watch, before
+
+
+def _attended(
+    environment: dict[str, str], folder: Path, attendant: Attendant | None
+) -> tuple[dict[str, str], Attendant | None, str | None]:
+    """The environment as the attendant wants it; one that cannot begin is let go, with the reason."""
+    if attendant is None:
+        return environment, None, None
+    try:
+        return attendant.environment(environment, folder), attendant, None
+    except Exception as error:
+        return environment, None, f"{type(error).__name__}: {error}"
 
 
 def _finish(recorder: Recorder, watch: Watch, before: _Before, ended: Ended) -> str | None:
@@ -164,9 +187,9 @@ def _starting_facts(argv: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _gauge(pid: int, recorder: Recorder | None, before: _Before) -> Gauge:
+def _gauge(pid: int, recorder: Recorder | None, before: _Before, ceiling_bytes: int | None) -> Gauge:
     reader = gpu.GpuReader() if recorder is not None and gpu.read_gpus() else None
-    gauge = Gauge(pid, reader)
+    gauge = Gauge(pid, reader, ceiling_bytes)
     if gauge.groups:
         before.oom_kills_group = gauge.groups[0].oom_kills()
         before.limit_hits_group = gauge.groups[0].limit_hits()

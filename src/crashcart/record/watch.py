@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from crashcart.blackbox.recording import Recorder
 from crashcart.evidence import Sample
 from crashcart.record import pace, relay
 from crashcart.record.ask import Respondent
+from crashcart.record.attend import Attendant
 from crashcart.record.gauge import Gauge
 from crashcart.record.progress import Progress
 from crashcart.units import size
@@ -76,6 +78,7 @@ class Watch:
         self._active_cpu_s = 0.0
         self._quiet_told = False
         self._short_told = False
+        self.attendant: Attendant | None = None
 
     def now_s(self) -> float:
         """Seconds since the program started."""
@@ -132,7 +135,28 @@ class Watch:
         headroom = (
             None if sample.limit_bytes is None or sample.used_bytes is None else sample.limit_bytes - sample.used_bytes
         )
-        return pace.interval_s(headroom)
+        wanted_s = self._attend(sample)
+        return min(pace.interval_s(headroom), wanted_s if wanted_s is not None else pace.LONGEST_S)
+
+    def _attend(self, sample: Sample) -> float | None:
+        """Show the sample to whoever acts on it; one that fails is let go, and the recording says so."""
+        if self.attendant is None:
+            return None
+        try:
+            return self.attendant.look(sample, self.gauge.resident())
+        except Exception as error:
+            self.dismiss(f"{type(error).__name__}: {error}")
+            return None
+
+    def dismiss(self, reason: str | None = None) -> None:
+        """Let the attendant go: at the end, or because it failed."""
+        attendant, self.attendant = self.attendant, None
+        if attendant is None:
+            return
+        if reason is not None:
+            self._note("guard", f"off: {reason}", step="off")
+        with suppress(Exception):
+            attendant.end()
 
     def _note_gone(self, at_s: float) -> None:
         for pid, name, rss_bytes in self.gauge.gone:
@@ -229,9 +253,17 @@ class Watch:
             self._short_told = True
             self._note("memory-short", f"{size(pressure.used_bytes)} of {size(pressure.limit_bytes)} in use")
 
-    def _note(self, kind: str, text: str) -> None:
+    def _note(self, kind: str, text: str, **facts: Any) -> None:
         if self.recorder is not None:
-            self.recorder.note(kind, self.now_s(), text=text)
+            self.recorder.note(kind, self.now_s(), text=text, **facts)
+
+    def attend(self, attendant: Attendant) -> None:
+        """From now on the attendant sees every sample."""
+        self.attendant = attendant
+        try:
+            attendant.begin(self.pid, self._note)
+        except Exception as error:
+            self.dismiss(f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
         """Give all descriptors back."""
@@ -240,7 +272,8 @@ class Watch:
         self.gauge.close()
 
     def last_look(self) -> None:
-        """After the end: note the descendants that ended with it."""
+        """After the end: note the descendants that ended with it, and let the attendant go."""
+        self.dismiss()
         if self.recorder is not None:
             self._note_gone(self.now_s())
 

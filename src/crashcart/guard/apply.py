@@ -1,0 +1,279 @@
+"""The guard's hand: sets the budget, asks for exceptions, and leaves an event for everything it does.
+
+Covers: one guarded run, from the additions to its environment to the end; what `policy.decide` says is done here and
+nowhere else.
+Does not cover: sampling (`record/`), deciding (`policy.py`), raising and refusing (inside the program). Whatever fails
+here switches the guard off and is noted; the program goes on as it would without.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crashcart.blackbox.recording import write_json
+from crashcart.evidence import Sample
+from crashcart.guard import airbag, place, policy
+from crashcart.guard.inside._crashcart_guard import GUARD_SIGNAL, REQUEST_FILE
+from crashcart.guard.shared import REACHED, Shared
+from crashcart.probe.memory import memory_limits, read_host
+from crashcart.probe.process import ProcessReader
+from crashcart.units import duration, size
+
+INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"
+INSIDE_VARIABLE = "CRASHCART_INSIDE"
+LIMIT_FILE = "guard-limit.json"
+FORGET_S = 1.0
+SOURCES = {
+    "container": "container limit",
+    "machine": "the machine's memory",
+    "ceiling": "--limit",
+    "address-space": "ulimit -v",
+    "data-segment": "ulimit -d",
+}
+
+Note = Callable[..., None]
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user asked for."""
+
+    ceiling_bytes: int | None = None
+    stop: bool = False
+    airbag_directory: str | None = None
+
+
+class Guard:
+    """Guards one program; `record` shows it every sample."""
+
+    def __init__(self, settings: Settings, tell: Tell) -> None:
+        self.settings = settings
+        self.ceiling_bytes = settings.ceiling_bytes
+        self._tell = tell
+        self._note: Note = lambda *_, **__: None
+        self._state = policy.State()
+        self._shared: Shared | None = None
+        self._folder: Path | None = None
+        self._place = place.Place("", 0, 0, "not looked for")
+        self._source = ""
+        self._limit_bytes = 0
+        self._refused = self._requests = 0
+        self._resident: dict[int, int] = {}
+        self._airbags: dict[int, int] = {}
+        self._forget_at_s = FORGET_S
+        self._told_sources: dict[int, str] = {}
+
+    def environment(self, environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+        """The environment with the airbag and our module in it; called once, before the start."""
+        guarded = dict(environment)
+        self._folder = folder
+        limit = min((each.bytes for each in memory_limits(os.getpid())), default=None)
+        if self.ceiling_bytes is not None:
+            limit = min(self.ceiling_bytes, limit or self.ceiling_bytes)
+        asked = self.settings.airbag_directory or environment.get(place.VARIABLE)
+        self._place = place.find_place(folder, limit, asked)
+        if asked and asked != "off" and self._place.reason:
+            self._tell(f"crashcart: no airbag: {self._place.reason}")
+        self._shared = Shared(folder, self._place.directory, self._place.bound_bytes, self._place.floor_bytes)
+        native = airbag.library()
+        if native is not None and not set(" :") & set(str(native)):
+            loaded = guarded.get("LD_PRELOAD", "")
+            guarded["LD_PRELOAD"] = f"{native}:{loaded}" if loaded else str(native)
+        inside = guarded.get(INSIDE_VARIABLE, "")
+        guarded[INSIDE_VARIABLE] = f"{INSIDE}{os.pathsep}{inside}" if inside else str(INSIDE)
+        return guarded
+
+    def begin(self, pid: int, note: Note) -> None:
+        """The program runs; events go to `note`."""
+        self._note = note
+        for each in memory_limits(pid):
+            self._told_sources.setdefault(each.bytes, SOURCES.get(each.kind, each.kind))
+        if self.ceiling_bytes is not None:
+            self._told_sources[self.ceiling_bytes] = SOURCES["ceiling"]
+        self._warn_of_ceiling()
+        note(
+            "guard", f"on: {self.level()}", step="on", airbag=self._place.directory or None, why_none=self._place.reason
+        )
+
+    def level(self) -> str:
+        """How far this run is protected, in words."""
+        if airbag.library() is None:
+            return "interrupts only (the airbag was not built)"
+        if not self._place.directory:
+            return f"refusals and interrupts, no airbag ({self._place.reason})"
+        return f"refusals, interrupts and an airbag of up to {size(self._place.bound_bytes)} in {self._place.directory}"
+
+    def _warn_of_ceiling(self) -> None:
+        host = read_host()
+        if self.ceiling_bytes is None or host is None or host.total_bytes is None:
+            return
+        if self.ceiling_bytes > host.total_bytes:
+            self._tell(
+                f"crashcart: --limit {size(self.ceiling_bytes)} is more than the machine has "
+                f"({size(host.total_bytes)}); the machine's memory is the limit"
+            )
+
+    def look(self, sample: Sample, resident: Mapping[int, int]) -> float | None:
+        """Act on a sample; returns within how many seconds the next one is wanted, where that matters."""
+        shared = self._shared
+        if shared is None or sample.used_bytes is None or sample.limit_bytes is None:
+            return None
+        if sample.at_s >= self._forget_at_s:
+            self._forget_at_s = sample.at_s + FORGET_S
+            shared.forget_ended()
+        self._know_limit(sample.limit_bytes)
+        view = self._view(shared, sample)
+        decision = policy.decide(self._state, view, self.settings.stop)
+        growth = _growth(self._state.view, view)
+        self._state = decision.state
+        shared.set_left(decision.left_bytes, view.net_bytes)
+        self._tell_refusals(shared, view)
+        for step in decision.steps:
+            self._take(step, shared, view, growth, resident)
+        self._resident = dict(resident)
+        return decision.longest_look_s
+
+    def _view(self, shared: Shared, sample: Sample) -> policy.View:
+        assert sample.used_bytes is not None and sample.limit_bytes is not None
+        return policy.View(
+            sample.at_s, sample.used_bytes, sample.limit_bytes, shared.net_bytes, shared.airbag_bytes,
+            self._bound_bytes(shared), shared.python_bytes, shared.refused_count, shared.raised_count,
+        )  # fmt: skip
+
+    def _bound_bytes(self, shared: Shared) -> int:
+        """The airbag's size, if some process can reach it; else there is none."""
+        if not self._place.directory or not any(each.level & REACHED for each in shared.processes()):
+            return 0
+        return self._place.bound_bytes
+
+    def _know_limit(self, limit_bytes: int) -> None:
+        if limit_bytes == self._limit_bytes or self._folder is None:
+            return
+        self._limit_bytes = limit_bytes
+        self._source = self._told_sources.get(limit_bytes, "memory limit")
+        facts = {
+            "limit_bytes": limit_bytes,
+            "reserve_bytes": policy.reserve_bytes(limit_bytes),
+            "source": self._source,
+        }
+        write_json(self._folder / LIMIT_FILE, facts)
+
+    def _tell_refusals(self, shared: Shared, view: policy.View) -> None:
+        """An event for each refusal since the last look."""
+        if view.refused_count == self._refused:
+            return
+        for each in shared.refusals():
+            if each.number > self._refused:
+                self._note(
+                    "guard",
+                    f"refused {size(each.size_bytes)} to {each.who}: {size(max(0, each.left_bytes))} were left",
+                    step="refuse", pid=each.pid, size_bytes=each.size_bytes, left_bytes=each.left_bytes, who=each.who,
+                    limit_bytes=view.limit_bytes, source=self._source,
+                )  # fmt: skip
+        self._refused = view.refused_count
+
+    def _take(
+        self, step: policy.Step, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]
+    ) -> None:
+        if step is policy.Step.SQUEEZE:
+            shared.squeeze(True)
+            self._note("guard", f"{self._figures(view)}: small blocks go to the airbag, too", step="squeeze")
+        elif step is policy.Step.RELEASE:
+            shared.squeeze(False)
+            self._note("guard", f"{self._figures(view)}: there is room again", step="release")
+        elif step is policy.Step.WARN:
+            self._warn(view)
+        elif step is policy.Step.RAISE:
+            self._ask("raise", shared, view, growth, resident)
+        elif step is policy.Step.TRIM:
+            self._ask("trim", shared, view, growth, resident)
+        elif step is policy.Step.STOP:
+            self._stop(view, resident)
+
+    def _figures(self, view: policy.View) -> str:
+        return f"{size(view.used_bytes)} of {size(view.limit_bytes)} in use ({self._source})"
+
+    def _warn(self, view: policy.View) -> None:
+        text = f"memory is full: {self._figures(view)}; what comes now is kept on disk, which is slower"
+        self._note("guard", text, step="warn")
+        self._tell(f"crashcart: {text} (up to {size(self._place.bound_bytes)} in {self._place.directory})")
+
+    def _ask(self, what: str, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]) -> None:
+        """Ask the process that grows; a process without our handler is left alone."""
+        pid = self._grower(shared, resident)
+        if pid is None or self._folder is None or not _listens(pid):
+            return
+        first = self._state.asking_since_s == view.at_s
+        self._requests += 1
+        seconds_left = max(0.0, view.limit_bytes - view.used_bytes) / growth if growth > 0 else None
+        write_json(
+            self._folder / REQUEST_FILE,
+            {
+                "number": self._requests, "pid": pid, "ask": what, "used_bytes": view.used_bytes,
+                "limit_bytes": view.limit_bytes, "source": self._source, "airbag_bytes": view.airbag_bytes,
+                "seconds_left": seconds_left if seconds_left is not None and seconds_left < 60 else None,
+            },
+        )  # fmt: skip
+        with suppress(OSError):
+            os.kill(pid, GUARD_SIGNAL)
+        if what == "raise" and first:
+            left = f", {duration(seconds_left)} from the limit" if seconds_left is not None else ""
+            self._note("guard", f"{self._figures(view)}{left}: MemoryGuardError was asked for", step="raise", pid=pid)
+
+    def _grower(self, shared: Shared, resident: Mapping[int, int]) -> int | None:
+        """The process that took the most since the last look: airbag bytes first, then resident ones."""
+        airbags = {each.pid: each.airbag_bytes for each in shared.processes() if each.pid in resident}
+        grown = {pid: count - self._airbags.get(pid, 0) for pid, count in airbags.items()}
+        self._airbags = airbags
+        if grown and max(grown.values()) > 0:
+            return max(grown, key=lambda pid: grown[pid])
+        risen = {pid: count - self._resident.get(pid, 0) for pid, count in resident.items()}
+        if risen and max(risen.values()) > 0:
+            return max(risen, key=lambda pid: risen[pid])
+        return max(resident, key=lambda pid: resident[pid], default=None)
+
+    def _stop(self, view: policy.View, resident: Mapping[int, int]) -> None:
+        pid = next(iter(resident), None)
+        self._note("guard", f"{self._figures(view)}: the program was stopped, as --stop asks", step="stop", pid=pid)
+        self._tell("crashcart: memory is full and the program does not give way; stopped, as --stop asks")
+        if pid is not None:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+
+    def end(self) -> dict[str, Any]:
+        """The program has ended: the figures of the guard, for the recording."""
+        shared, self._shared = self._shared, None
+        if shared is None:
+            return {}
+        facts = {
+            "served_bytes": shared.served_bytes,
+            "refused_count": shared.refused_count,
+            "raised_count": shared.raised_count,
+        }
+        shared.close()
+        if any(facts.values()):
+            self._note("guard", "at the end", step="end", **facts)
+        return facts
+
+
+def _growth(before: policy.View | None, view: policy.View) -> float:
+    if before is None or view.at_s <= before.at_s:
+        return 0.0
+    return (view.used_bytes - before.used_bytes) / (view.at_s - before.at_s)
+
+
+def _listens(pid: int) -> bool:
+    """Whether our handler is in place in that process, so that the signal cannot end it."""
+    reader = ProcessReader(pid)
+    try:
+        caught, bit = reader.signals_caught(), 1 << (GUARD_SIGNAL - 1)
+        return bool(caught is not None and caught & bit)
+    finally:
+        reader.close()

@@ -1,0 +1,1 @@
+"""What the guard loads into a guarded program: standard library only."""

@@ -1,0 +1,197 @@
+"""What the guard does and when: pure decisions from figures, tested as a table.
+
+Covers: the budget for large blocks, and the ladder above it with hysteresis: nothing, the airbag for small blocks too
+(squeeze), an exception in the user's frame, giving memory back, and, only if asked for, stopping the program.
+Does not cover: faster sampling and last words, the first rungs, which `record` takes by itself; acting (`apply.py`).
+
+Two figures lead up the ladder. *Room* is what the limit leaves beyond the use and a small reserve; the budget for large
+blocks is the room less what was promised (given out and not yet touched). And the airbag's own count says what came when
+there was no room left: bytes for the interpreter's objects (which thrash when they live on a disk, so the exception
+follows soon), or for native code (which may well finish there, so the exception waits until the airbag is nearly full).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from crashcart.units import MIB
+
+RESERVE_SHARE = 0.04
+LEAST_RESERVE_BYTES = 12 * MIB
+MOST_RESERVE_BYTES = 512 * MIB
+"""Kept free for what cannot be counted beforehand: small blocks between two looks, page tables, the kernel's own."""
+
+SPARSE_S = 0.3
+"""Memory that was given out and not touched for this long may never be; the promise lapses."""
+STILL_BYTES = MIB
+
+PYTHON_BYTES = 8 * MIB
+"""So many bytes of new Python objects without room are growth, not a passing need."""
+FULL_SHARE, RELIEF_SHARE = 0.7, 0.5
+"""An airbag this full calls for the exception; below the lower share it may do so again."""
+ASK_S = 0.02
+CALM_S = 2.0
+"""After an exception the program has this long to unwind and to free, before the next."""
+TRIM_S = 0.3
+LONGEST_LOOK_S = 0.02
+STOP_S = 5.0
+
+
+class Step(Enum):
+    """What is to be done now."""
+
+    SQUEEZE = "squeeze"
+    RELEASE = "release"
+    WARN = "warn"
+    RAISE = "raise"
+    TRIM = "trim"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the guard sees at one moment."""
+
+    at_s: float
+    used_bytes: int
+    limit_bytes: int
+    net_bytes: int = 0
+    """Large blocks given out less those freed, by the system's allocator."""
+    airbag_bytes: int = 0
+    bound_bytes: int = 0
+    """The most that the airbag may hold; 0 where there is none."""
+    python_bytes: int = 0
+    """Served so far by the airbag to the interpreter itself."""
+    refused_count: int = 0
+    raised_count: int = 0
+
+    @property
+    def room_bytes(self) -> int:
+        """What the limit leaves beyond the use and the reserve; below zero the reserve is being used."""
+        return self.limit_bytes - self.used_bytes - reserve_bytes(self.limit_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the guard remembers between two moments."""
+
+    view: View | None = None
+    promised_bytes: int = 0
+    touched_at_s: float = 0.0
+    """When use last grew: until then, promised memory was being touched."""
+    squeezed: bool = False
+    warned: bool = False
+    python_bytes: int = 0
+    """The interpreter's airbag bytes when the present shortage began."""
+    short_looks: int = 0
+    asked_at_s: float = float("-inf")
+    asking_since_s: float | None = None
+    raised_at_s: float = float("-inf")
+    relieved: bool = True
+    """Whether the shortage that the last exception was about is over."""
+    trim_at_s: float | None = None
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do, what to remember, and the budget for large blocks."""
+
+    state: State
+    left_bytes: int
+    steps: tuple[Step, ...]
+    longest_look_s: float | None
+    """The next look must come within this; None where the distance from the limit decides."""
+
+
+def reserve_bytes(limit_bytes: int) -> int:
+    """What is kept free of a limit."""
+    return int(min(MOST_RESERVE_BYTES, max(LEAST_RESERVE_BYTES, RESERVE_SHARE * limit_bytes)))
+
+
+def decide(state: State, view: View, stop: bool = False) -> Decision:
+    """One look: from what was and what is to what is to be done."""
+    state = _follow_promise(state, view)
+    state, squeeze_steps = _squeeze(state, view)
+    state, warn_steps = _warn(state, view)
+    state, raise_steps = _raise(state, view)
+    state, trim_steps = _trim(state, view)
+    state, stop_steps = _stop(state, view, stop)
+    steps = (*squeeze_steps, *warn_steps, *raise_steps, *trim_steps, *stop_steps)
+    near = state.squeezed or view.airbag_bytes > 0 or state.trim_at_s is not None
+    return Decision(
+        replace(state, view=view), view.room_bytes - state.promised_bytes, steps, LONGEST_LOOK_S if near else None
+    )
+
+
+def _follow_promise(state: State, view: View) -> State:
+    """Memory that was given out and not yet touched: it grows by what is given out, and shrinks by what use grows."""
+    before = state.view
+    if before is None:
+        return replace(state, touched_at_s=view.at_s)
+    given, grown = view.net_bytes - before.net_bytes, view.used_bytes - before.used_bytes
+    promised = max(0, state.promised_bytes + given - max(0, grown))
+    touched_at_s = view.at_s if grown >= STILL_BYTES or given > 0 else state.touched_at_s
+    if view.at_s - touched_at_s >= SPARSE_S:
+        promised = 0
+    return replace(state, promised_bytes=promised, touched_at_s=touched_at_s)
+
+
+def _squeeze(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
+    if not state.squeezed and view.room_bytes < 0:
+        return replace(state, squeezed=True, python_bytes=view.python_bytes, short_looks=1), (Step.SQUEEZE,)
+    if state.squeezed and view.room_bytes > reserve_bytes(view.limit_bytes) // 2:
+        return replace(state, squeezed=False, short_looks=0), (Step.RELEASE,)
+    return replace(state, short_looks=state.short_looks + 1 if view.room_bytes < 0 else 0), ()
+
+
+def _warn(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
+    """Once, when the first bytes are on the airbag."""
+    if state.warned or view.airbag_bytes < MIB:
+        return state, ()
+    return replace(state, warned=True), (Step.WARN,)
+
+
+def wants_exception(state: State, view: View) -> bool:
+    """Whether the program must be told, rather than helped."""
+    if view.bound_bytes == 0:
+        return state.short_looks >= 2
+    if view.airbag_bytes >= FULL_SHARE * view.bound_bytes:
+        return True
+    return state.squeezed and view.python_bytes - state.python_bytes >= PYTHON_BYTES
+
+
+def _raise(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
+    before = state.view
+    if before is not None and view.raised_count > before.raised_count:
+        state = replace(
+            state, raised_at_s=view.at_s, relieved=False, asking_since_s=None, trim_at_s=view.at_s + TRIM_S,
+            python_bytes=view.python_bytes,
+        )  # fmt: skip
+    if not state.relieved and not state.squeezed and view.airbag_bytes < RELIEF_SHARE * max(1, view.bound_bytes):
+        state = replace(state, relieved=True)
+    calm = not state.relieved and view.at_s - state.raised_at_s < CALM_S
+    if calm or not wants_exception(state, view):
+        return replace(state, asking_since_s=None), ()
+    if view.at_s - state.asked_at_s < ASK_S:
+        return state, ()
+    since_s = state.asking_since_s if state.asking_since_s is not None else view.at_s
+    return replace(state, asked_at_s=view.at_s, asking_since_s=since_s), (Step.RAISE,)
+
+
+def _trim(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
+    """Some time after a refusal or an exception, what the failed frames held is given back to the system."""
+    if state.view is not None and view.refused_count > state.view.refused_count:
+        return replace(state, trim_at_s=view.at_s + TRIM_S), ()
+    if state.trim_at_s is not None and view.at_s >= state.trim_at_s:
+        return replace(state, trim_at_s=None), (Step.TRIM,)
+    return state, ()
+
+
+def _stop(state: State, view: View, wanted: bool) -> tuple[State, tuple[Step, ...]]:
+    """Only where the user asked for it: an exception that the program does not take for five seconds."""
+    since_s = state.asking_since_s
+    if not wanted or state.stopped or since_s is None or view.at_s - since_s < STOP_S:
+        return state, ()
+    return replace(state, stopped=True), (Step.STOP,)

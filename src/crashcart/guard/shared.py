@@ -1,0 +1,171 @@
+"""The file that the guard and the airbag in every guarded process share: the budget, the counters, the refusals.
+
+Covers: making the file, reading and writing its words. Every word is eight bytes long and aligned, so a single store or
+load moves it whole; only the airbag changes the words that several processes count in.
+Does not cover: what the figures should be (`policy.py`). The layout is that of `airbag/airbag.h`:
+
+       0  char[8]  magic "CCGUARD"           56  i64  net_bytes: large blocks given out less those freed
+       8  u32      version, 1                64  u64  airbag_bytes: in use now, over all processes
+      12  u32      on                        72  u64  airbag_python_bytes: served so far to the interpreter itself
+      16  i64      left: the budget word     80  u64  airbag_served_bytes: served so far
+      24  i64      beat_ns: when it was set  88  u64  refused_count
+      32  u32      squeeze                   96  16 refusals of 64 bytes
+      40  u64      bound_bytes             1152  u64  raised_count: exceptions raised by the guard's module inside
+      48  u64      floor_bytes             2048  128 processes of 32 bytes
+                                           4096  the airbag's directory
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from crashcart.probe.process import is_alive
+
+MAGIC = b"CCGUARD\0"
+VERSION = 1
+FILE_BYTES = 64 * 1024
+FILE_NAME = "guard"
+NO_LIMIT = 2**62
+
+_ON, _SQUEEZE = 12, 32
+_LEFT, _BEAT, _BOUND, _FLOOR, _NET, _AIRBAG, _PYTHON, _SERVED, _REFUSED = 16, 24, 40, 48, 56, 64, 72, 80, 88
+_REFUSALS, _REFUSAL_BYTES, _MOST_REFUSALS = 96, 64, 16
+_RAISED = 1152
+_SLOTS, _SLOT_BYTES, _MOST_SLOTS = 2048, 32, 128
+_DIRECTORY, _DIRECTORY_BYTES = 4096, 4096
+_REFUSAL = struct.Struct("<Qqqqii24s")
+_SLOT = struct.Struct("<iIQI")
+
+LOADED, REACHED, IN_USE, FAILED = 1, 2, 4, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An allocation that the airbag refused."""
+
+    number: int
+    size_bytes: int
+    left_bytes: int
+    monotonic_ns: int
+    pid: int
+    tid: int
+    who: str
+    """The library that asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A process in which the airbag is loaded."""
+
+    pid: int
+    level: int
+    airbag_bytes: int
+    error: int
+
+
+class Shared:
+    """The guard's side of the file."""
+
+    def __init__(self, folder: Path, directory: str, bound_bytes: int, floor_bytes: int) -> None:
+        handle = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(handle, 0, FILE_BYTES)
+            self._map = mmap.mmap(handle, FILE_BYTES)
+        finally:
+            os.close(handle)
+        self._view = memoryview(self._map)
+        self._words = self._view.cast("q")
+        self._halves = self._view.cast("I")
+        self._words[_BOUND // 8], self._words[_FLOOR // 8] = bound_bytes, floor_bytes
+        self._words[_LEFT // 8] = NO_LIMIT
+        place = os.fsencode(directory)
+        self._map[_DIRECTORY : _DIRECTORY + len(place)] = place
+        self._halves[2] = VERSION
+        self._map[: len(MAGIC)] = MAGIC
+        self.switch(True)
+
+    def switch(self, on: bool) -> None:
+        """On or off, for all processes at once."""
+        self._halves[_ON // 4] = int(on)
+        self._beat()
+
+    def set_left(self, left_bytes: int, net_bytes_then: int) -> None:
+        """Set the budget, less what was given out since the figure was taken."""
+        self._words[_LEFT // 8] = left_bytes - (self._words[_NET // 8] - net_bytes_then)
+        self._beat()
+
+    def squeeze(self, on: bool) -> None:
+        """Whether small blocks go to the airbag, too."""
+        self._halves[_SQUEEZE // 4] = int(on)
+
+    def _beat(self) -> None:
+        self._words[_BEAT // 8] = time.monotonic_ns()
+
+    @property
+    def net_bytes(self) -> int:
+        """Large blocks given out less those freed."""
+        return self._words[_NET // 8]
+
+    @property
+    def airbag_bytes(self) -> int:
+        """Bytes on the airbag now, over all processes."""
+        return self._words[_AIRBAG // 8]
+
+    @property
+    def python_bytes(self) -> int:
+        """Airbag bytes served so far to the interpreter itself: its objects."""
+        return self._words[_PYTHON // 8]
+
+    @property
+    def served_bytes(self) -> int:
+        """Airbag bytes served so far."""
+        return self._words[_SERVED // 8]
+
+    @property
+    def refused_count(self) -> int:
+        """Allocations refused so far."""
+        return self._words[_REFUSED // 8]
+
+    @property
+    def raised_count(self) -> int:
+        """Exceptions that the guard's module inside has raised so far."""
+        return self._words[_RAISED // 8]
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        """The last refusals, oldest first."""
+        found = []
+        for index in range(_MOST_REFUSALS):
+            facts = _REFUSAL.unpack_from(self._map, _REFUSALS + index * _REFUSAL_BYTES)
+            if facts[0]:
+                *numbers, who = facts
+                found.append(Refusal(*numbers, who.split(b"\0")[0].decode("utf-8", "replace")))
+        return tuple(sorted(found, key=lambda each: each.number))
+
+    def processes(self) -> tuple[Guarded, ...]:
+        """The processes in which the airbag is loaded, ended ones included until they are forgotten."""
+        slots = (_SLOT.unpack_from(self._map, _SLOTS + index * _SLOT_BYTES) for index in range(_MOST_SLOTS))
+        return tuple(Guarded(*slot) for slot in slots if slot[0])
+
+    def forget_ended(self) -> None:
+        """Take the airbag bytes of processes that have ended off the count, and free their slots. Two processes can hardly
+        count at the same instant as this; if they do, the count is a little too high, which is the safe side."""
+        for index in range(_MOST_SLOTS):
+            at = _SLOTS + index * _SLOT_BYTES
+            pid, _, airbag_bytes, _ = _SLOT.unpack_from(self._map, at)
+            if pid and not is_alive(pid, None):
+                self._words[_AIRBAG // 8] = max(0, self._words[_AIRBAG // 8] - airbag_bytes)
+                self._map[at : at + _SLOT_BYTES] = bytes(_SLOT_BYTES)
+
+    def close(self) -> None:
+        """Switch off and let go; processes that live on keep their own mapping."""
+        self.switch(False)
+        self.squeeze(False)
+        self._halves.release()
+        self._words.release()
+        self._view.release()
+        self._map.close()
