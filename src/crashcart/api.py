@@ -1,6 +1,6 @@
 """The commands as functions, for Python and notebooks.
 
-Covers: `cc.run`, `cc.why`, `cc.recordings`, `cc.note`.
+Covers: `cc.run`, `cc.guard`, `cc.why`, `cc.recordings`, `cc.note`.
 Does not cover: the rooms themselves; this is a shell like the command line, and prints nothing by itself.
 """
 
@@ -10,14 +10,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crashcart.evidence import Evidence
 from crashcart.finding import Finding, Report
 from crashcart.guard.error import MemoryGuardError
 
+if TYPE_CHECKING:
+    from crashcart.guard.status import Protection
 
-__all__ = ["Explained", "MemoryGuardError", "note", "recordings", "run", "why"]
+__all__ = ["Explained", "MemoryGuardError", "guard", "note", "recordings", "run", "why"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,22 @@ def recordings() -> list[Path]:
     from crashcart.blackbox import store
 
     return store.recordings()
+
+
+def guard(limit: str | int | None = None, gpu: str | None = None) -> Protection:
+    """Guard the running process from here on, as well as that can still be done, and say how well.
+
+    `limit` (`"4G"`, or bytes) sets a limit below the machine's own. `gpu` sets what TensorFlow may take of each GPU, before
+    it touches one: `"80%"`, a size, or `"growth"` (take only what is needed).
+    """
+    from crashcart.guard import attach
+    from crashcart.units import parse_size
+
+    if gpu is not None:
+        from crashcart.guard.gpu import limit_gpus
+
+        limit_gpus(gpu)
+    return attach.attach(parse_size(limit) if isinstance(limit, str) else limit)
 
 
 def note(text: str, kind: str = "note") -> bool:

@@ -19,6 +19,7 @@ from crashcart.errors import CrashcartError
 
 COMMANDS = {
     "run": "run a program and say why it died, if it does",
+    "guard": "say how far programs are protected from dying of memory here",
     "why": "explain the last death, a given recording, or a pasted log",
     "list": "list the recorded runs",
     "rule": "print the manual page of a rule",

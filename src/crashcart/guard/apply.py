@@ -20,6 +20,7 @@ from crashcart.blackbox.recording import write_json
 from crashcart.evidence import Sample
 from crashcart.guard import airbag, place, policy
 from crashcart.guard.inside._crashcart_guard import GUARD_SIGNAL, REQUEST_FILE
+from crashcart.guard.limits import DataLimit
 from crashcart.guard.shared import REACHED, Shared
 from crashcart.probe.memory import memory_limits, read_host
 from crashcart.probe.process import ProcessReader
@@ -28,11 +29,13 @@ from crashcart.units import duration, size
 INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"
 INSIDE_VARIABLE = "CRASHCART_INSIDE"
 LIMIT_FILE = "guard-limit.json"
+CEILING_FILE = "guard-ceiling"
 FORGET_S = 1.0
+MOST_READY = 9
 SOURCES = {
     "container": "container limit",
     "machine": "the machine's memory",
-    "ceiling": "--limit",
+    "ceiling": "the limit that was asked for",
     "address-space": "ulimit -v",
     "data-segment": "ulimit -d",
 }
@@ -48,6 +51,8 @@ class Settings:
     ceiling_bytes: int | None = None
     stop: bool = False
     airbag_directory: str | None = None
+    attached: bool = False
+    """The process ran already: there is no airbag in it."""
 
 
 class Guard:
@@ -69,10 +74,22 @@ class Guard:
         self._airbags: dict[int, int] = {}
         self._forget_at_s = FORGET_S
         self._told_sources: dict[int, str] = {}
+        self._data_limit: DataLimit | None = None
 
     def environment(self, environment: Mapping[str, str], folder: Path) -> dict[str, str]:
         """The environment with the airbag and our module in it; called once, before the start."""
         guarded = dict(environment)
+        self.prepare(environment, folder)
+        native = airbag.library()
+        if native is not None and not set(" :") & set(str(native)):
+            loaded = guarded.get("LD_PRELOAD", "")
+            guarded["LD_PRELOAD"] = f"{native}:{loaded}" if loaded else str(native)
+        inside = guarded.get(INSIDE_VARIABLE, "")
+        guarded[INSIDE_VARIABLE] = f"{INSIDE}{os.pathsep}{inside}" if inside else str(INSIDE)
+        return guarded
+
+    def prepare(self, environment: Mapping[str, str], folder: Path) -> None:
+        """Make the shared file, with a place for the airbag in it."""
         self._folder = folder
         limit = min((each.bytes for each in memory_limits(os.getpid())), default=None)
         if self.ceiling_bytes is not None:
@@ -82,17 +99,11 @@ class Guard:
         if asked and asked != "off" and self._place.reason:
             self._tell(f"crashcart: no airbag: {self._place.reason}")
         self._shared = Shared(folder, self._place.directory, self._place.bound_bytes, self._place.floor_bytes)
-        native = airbag.library()
-        if native is not None and not set(" :") & set(str(native)):
-            loaded = guarded.get("LD_PRELOAD", "")
-            guarded["LD_PRELOAD"] = f"{native}:{loaded}" if loaded else str(native)
-        inside = guarded.get(INSIDE_VARIABLE, "")
-        guarded[INSIDE_VARIABLE] = f"{INSIDE}{os.pathsep}{inside}" if inside else str(INSIDE)
-        return guarded
 
     def begin(self, pid: int, note: Note) -> None:
         """The program runs; events go to `note`."""
         self._note = note
+        self._data_limit = DataLimit(pid) if self.settings.attached else None
         for each in memory_limits(pid):
             self._told_sources.setdefault(each.bytes, SOURCES.get(each.kind, each.kind))
         if self.ceiling_bytes is not None:
@@ -104,6 +115,8 @@ class Guard:
 
     def level(self) -> str:
         """How far this run is protected, in words."""
+        if self.settings.attached:
+            return "interrupts, and limits while memory is short (the process ran already)"
         if airbag.library() is None:
             return "interrupts only (the airbag was not built)"
         if not self._place.directory:
@@ -116,7 +129,7 @@ class Guard:
             return
         if self.ceiling_bytes > host.total_bytes:
             self._tell(
-                f"crashcart: --limit {size(self.ceiling_bytes)} is more than the machine has "
+                f"crashcart: the limit of {size(self.ceiling_bytes)} is more than the machine has "
                 f"({size(host.total_bytes)}); the machine's memory is the limit"
             )
 
@@ -128,17 +141,32 @@ class Guard:
         if sample.at_s >= self._forget_at_s:
             self._forget_at_s = sample.at_s + FORGET_S
             shared.forget_ended()
+            self._read_ceiling()
         self._know_limit(sample.limit_bytes)
         view = self._view(shared, sample)
         decision = policy.decide(self._state, view, self.settings.stop)
         growth = _growth(self._state.view, view)
         self._state = decision.state
         shared.set_left(decision.left_bytes, view.net_bytes)
+        if self._data_limit is not None:
+            self._data_limit.follow(decision.left_bytes, view.limit_bytes)
         self._tell_refusals(shared, view)
         for step in decision.steps:
             self._take(step, shared, view, growth, resident)
         self._resident = dict(resident)
         return decision.longest_look_s
+
+    def _read_ceiling(self) -> None:
+        """A limit that the program asked for while it ran (`cc.guard(limit=…)`)."""
+        assert self._folder is not None
+        try:
+            asked = int((self._folder / CEILING_FILE).read_text())
+        except (OSError, ValueError):
+            return
+        if asked != self.ceiling_bytes:
+            self.ceiling_bytes = asked
+            self._told_sources[asked] = SOURCES["ceiling"]
+            self._warn_of_ceiling()
 
     def _view(self, shared: Shared, sample: Sample) -> policy.View:
         assert sample.used_bytes is not None and sample.limit_bytes is not None
@@ -182,9 +210,12 @@ class Guard:
     def _take(
         self, step: policy.Step, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]
     ) -> None:
-        if step is policy.Step.SQUEEZE:
+        if step is policy.Step.READY:
+            self._get_ready(resident)
+        elif step is policy.Step.SQUEEZE:
             shared.squeeze(True)
-            self._note("guard", f"{self._figures(view)}: small blocks go to the airbag, too", step="squeeze")
+            what = "small blocks go to the airbag, too" if view.bound_bytes else "the reserve is being used"
+            self._note("guard", f"{self._figures(view)}: {what}", step="squeeze")
         elif step is policy.Step.RELEASE:
             shared.squeeze(False)
             self._note("guard", f"{self._figures(view)}: there is room again", step="release")
@@ -196,6 +227,12 @@ class Guard:
             self._ask("trim", shared, view, growth, resident)
         elif step is policy.Step.STOP:
             self._stop(view, resident)
+
+    def _get_ready(self, resident: Mapping[int, int]) -> None:
+        """Every process with our handler loads what it may need; a thread that waits in a call of its own is left alone."""
+        for pid in list(resident)[:MOST_READY]:
+            if _listens(pid) and _runs(pid):
+                self._send("ready", pid, {})
 
     def _figures(self, view: policy.View) -> str:
         return f"{size(view.used_bytes)} of {size(view.limit_bytes)} in use ({self._source})"
@@ -211,21 +248,25 @@ class Guard:
         if pid is None or self._folder is None or not _listens(pid):
             return
         first = self._state.asking_since_s == view.at_s
-        self._requests += 1
         seconds_left = max(0.0, view.limit_bytes - view.used_bytes) / growth if growth > 0 else None
-        write_json(
-            self._folder / REQUEST_FILE,
-            {
-                "number": self._requests, "pid": pid, "ask": what, "used_bytes": view.used_bytes,
-                "limit_bytes": view.limit_bytes, "source": self._source, "airbag_bytes": view.airbag_bytes,
-                "seconds_left": seconds_left if seconds_left is not None and seconds_left < 60 else None,
-            },
-        )  # fmt: skip
-        with suppress(OSError):
-            os.kill(pid, GUARD_SIGNAL)
+        facts = {
+            "used_bytes": view.used_bytes, "limit_bytes": view.limit_bytes, "source": self._source,
+            "airbag_bytes": view.airbag_bytes,
+            "seconds_left": seconds_left if seconds_left is not None and seconds_left < 60 else None,
+        }  # fmt: skip
+        self._send(what, pid, facts)
         if what == "raise" and first:
             left = f", {duration(seconds_left)} from the limit" if seconds_left is not None else ""
             self._note("guard", f"{self._figures(view)}{left}: MemoryGuardError was asked for", step="raise", pid=pid)
+
+    def _send(self, what: str, pid: int, facts: dict[str, Any]) -> None:
+        """One request at a time: the file says whom it is for, and the signal has it read."""
+        assert self._folder is not None
+        self._requests += 1
+        request = {"number": self._requests, "pid": pid, "ask": what, **facts}
+        write_json(self._folder / f"{REQUEST_FILE}-{pid}.json", request)
+        with suppress(OSError):
+            os.kill(pid, GUARD_SIGNAL)
 
     def _grower(self, shared: Shared, resident: Mapping[int, int]) -> int | None:
         """The process that took the most since the last look: airbag bytes first, then resident ones."""
@@ -250,6 +291,8 @@ class Guard:
     def end(self) -> dict[str, Any]:
         """The program has ended: the figures of the guard, for the recording."""
         shared, self._shared = self._shared, None
+        if self._data_limit is not None:
+            self._data_limit.restore()
         if shared is None:
             return {}
         facts = {
@@ -267,6 +310,14 @@ def _growth(before: policy.View | None, view: policy.View) -> float:
     if before is None or view.at_s <= before.at_s:
         return 0.0
     return (view.used_bytes - before.used_bytes) / (view.at_s - before.at_s)
+
+
+def _runs(pid: int) -> bool:
+    reader = ProcessReader(pid)
+    try:
+        return reader.main_thread_runs()
+    finally:
+        reader.close()
 
 
 def _listens(pid: int) -> bool:

@@ -22,6 +22,8 @@ LEAST_RESERVE_BYTES = 12 * MIB
 MOST_RESERVE_BYTES = 512 * MIB
 """Kept free for what cannot be counted beforehand: small blocks between two looks, page tables, the kernel's own."""
 
+READY_SHARE = 0.75
+READY_AGAIN_S = 30.0
 SPARSE_S = 0.3
 """Memory that was given out and not touched for this long may never be; the promise lapses."""
 STILL_BYTES = MIB
@@ -41,6 +43,7 @@ STOP_S = 5.0
 class Step(Enum):
     """What is to be done now."""
 
+    READY = "ready"
     SQUEEZE = "squeeze"
     RELEASE = "release"
     WARN = "warn"
@@ -82,6 +85,8 @@ class State:
     """When use last grew: until then, promised memory was being touched."""
     squeezed: bool = False
     warned: bool = False
+    ready_at_s: float | None = None
+    """When the program was last told to get ready; None while memory is not short."""
     python_bytes: int = 0
     """The interpreter's airbag bytes when the present shortage began."""
     short_looks: int = 0
@@ -113,12 +118,13 @@ def reserve_bytes(limit_bytes: int) -> int:
 def decide(state: State, view: View, stop: bool = False) -> Decision:
     """One look: from what was and what is to what is to be done."""
     state = _follow_promise(state, view)
+    state, ready_steps = _get_ready(state, view)
     state, squeeze_steps = _squeeze(state, view)
     state, warn_steps = _warn(state, view)
     state, raise_steps = _raise(state, view)
     state, trim_steps = _trim(state, view)
     state, stop_steps = _stop(state, view, stop)
-    steps = (*squeeze_steps, *warn_steps, *raise_steps, *trim_steps, *stop_steps)
+    steps = (*ready_steps, *squeeze_steps, *warn_steps, *raise_steps, *trim_steps, *stop_steps)
     near = state.squeezed or view.airbag_bytes > 0 or state.trim_at_s is not None
     return Decision(
         replace(state, view=view), view.room_bytes - state.promised_bytes, steps, LONGEST_LOOK_S if near else None
@@ -136,6 +142,16 @@ def _follow_promise(state: State, view: View) -> State:
     if view.at_s - touched_at_s >= SPARSE_S:
         promised = 0
     return replace(state, promised_bytes=promised, touched_at_s=touched_at_s)
+
+
+def _get_ready(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
+    """Once memory runs short, our module inside loads what it may need: later there may be no memory to load it into."""
+    share = view.used_bytes / max(1, view.limit_bytes)
+    if share < READY_SHARE:
+        return replace(state, ready_at_s=None), ()
+    if state.ready_at_s is not None and view.at_s - state.ready_at_s < READY_AGAIN_S:
+        return state, ()
+    return replace(state, ready_at_s=view.at_s), (Step.READY,)
 
 
 def _squeeze(state: State, view: View) -> tuple[State, tuple[Step, ...]]:

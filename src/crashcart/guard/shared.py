@@ -68,6 +68,20 @@ class Guarded:
     error: int
 
 
+def read_processes(folder: Path) -> tuple[Guarded, ...]:
+    """The processes of a run that was or is guarded; none where the file is not there or not ours."""
+    try:
+        content = (folder / FILE_NAME).read_bytes()
+    except OSError:
+        return ()
+    return _processes(content) if content.startswith(MAGIC) and len(content) == FILE_BYTES else ()
+
+
+def _processes(content: bytes | mmap.mmap) -> tuple[Guarded, ...]:
+    slots = (_SLOT.unpack_from(content, _SLOTS + index * _SLOT_BYTES) for index in range(_MOST_SLOTS))
+    return tuple(Guarded(*slot) for slot in slots if slot[0])
+
+
 class Shared:
     """The guard's side of the file."""
 
@@ -140,16 +154,17 @@ class Shared:
         """The last refusals, oldest first."""
         found = []
         for index in range(_MOST_REFUSALS):
-            facts = _REFUSAL.unpack_from(self._map, _REFUSALS + index * _REFUSAL_BYTES)
-            if facts[0]:
-                *numbers, who = facts
-                found.append(Refusal(*numbers, who.split(b"\0")[0].decode("utf-8", "replace")))
+            number, asked, left, at_ns, pid, tid, who = _REFUSAL.unpack_from(
+                self._map, _REFUSALS + index * _REFUSAL_BYTES
+            )
+            if number:
+                name = who.split(b"\0")[0].decode("utf-8", "replace")
+                found.append(Refusal(number, asked, left, at_ns, pid, tid, name))
         return tuple(sorted(found, key=lambda each: each.number))
 
     def processes(self) -> tuple[Guarded, ...]:
         """The processes in which the airbag is loaded, ended ones included until they are forgotten."""
-        slots = (_SLOT.unpack_from(self._map, _SLOTS + index * _SLOT_BYTES) for index in range(_MOST_SLOTS))
-        return tuple(Guarded(*slot) for slot in slots if slot[0])
+        return _processes(self._map)
 
     def forget_ended(self) -> None:
         """Take the airbag bytes of processes that have ended off the count, and free their slots. Two processes can hardly

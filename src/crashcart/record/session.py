@@ -80,6 +80,27 @@ def run(argv: Sequence[str], hold_signals: bool = False, attendant: Attendant | 
     return Run(ended.exit_code, recorder.folder if recorder is not None else None, failure)
 
 
+def attach(pid: int, folder: Path, attendant: Attendant) -> None:
+    """Watch a process that runs already and that has hooked itself into the recording, until it is gone."""
+    recorder = Recorder(folder, _starting_facts(_argv(pid)))
+    before = _Before(KernelLogReader(), oom_kills_host(), str(Path.cwd()))
+    before.kernel_log.close()
+    watch = Watch(pid, recorder, _gauge(pid, recorder, before, attendant.ceiling_bytes), time.monotonic())
+    recorder.started(pid, watch.gauge.process.start_ticks())
+    recorder.note("started", 0.0, text=f"pid {pid} is watched from here on", pid=pid)
+    watch.attend(attendant)
+    try:
+        watch.until_gone()
+    finally:
+        watch.last_look()
+        watch.close()
+
+
+def _argv(pid: int) -> list[str]:
+    command = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0")
+    return [os.fsdecode(part) for part in command.split(b"\0")]
+
+
 def _start(
     argv: Sequence[str], recorder: Recorder | None, mask: set[int], attendant: Attendant | None
 ) -> tuple[Watch, _Before]:
@@ -104,7 +125,7 @@ def _start(
             recorder.started(pid, watch.gauge.process.start_ticks())
             recorder.note("started", 0.0, text=f"pid {pid} started", pid=pid)
             if unattended is not None:
-                recorder.note("guard", 0.0, text=f"off: {unattended}", step="off")
+                recorder.note("guard", 0.0, text=f"off: {unattended}", facts={"step": "off"})
         except OSError as error:
             watch.failure = f"{type(error).__name__}: {error}"
     if attendant is not None:

@@ -8,6 +8,7 @@ may harm the program: whatever fails is noted, and the wait goes on.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from contextlib import suppress
@@ -96,6 +97,17 @@ class Watch:
                 self.passed = passed
                 self._note("signal", f"{signal_name(passed.number)} from {passed.sender}")
 
+    def until_gone(self) -> None:
+        """Watch a process that is not ours, until it is gone; how it ended is for its own parent to know."""
+        handle = os.pidfd_open(self.pid)
+        try:
+            gone = select.poll()
+            gone.register(handle, select.POLLIN)
+            while not gone.poll(1000 * (self._look() if self.failure is None else pace.LONGEST_S)):
+                continue
+        finally:
+            os.close(handle)
+
     def _reap(self) -> Ended | None:
         try:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG | os.WUNTRACED)
@@ -143,7 +155,9 @@ class Watch:
         if self.attendant is None:
             return None
         try:
-            return self.attendant.look(sample, self.gauge.resident())
+            wanted_s = self.attendant.look(sample, self.gauge.resident())
+            self.gauge.ceiling_bytes = self.attendant.ceiling_bytes
+            return wanted_s
         except Exception as error:
             self.dismiss(f"{type(error).__name__}: {error}")
             return None
@@ -255,7 +269,7 @@ class Watch:
 
     def _note(self, kind: str, text: str, **facts: Any) -> None:
         if self.recorder is not None:
-            self.recorder.note(kind, self.now_s(), text=text, **facts)
+            self.recorder.note(kind, self.now_s(), text=text, facts=facts)
 
     def attend(self, attendant: Attendant) -> None:
         """From now on the attendant sees every sample."""

@@ -12,6 +12,7 @@ from crashcart.evidence import Evidence
 from crashcart.finding import Cause, Finding, Report, Where
 from crashcart.rule import Rule, examine, load_rules
 from crashcart.why._crash import place_of_end
+from crashcart.why._guarded import with_guard
 
 
 def rules() -> tuple[Rule, ...]:
@@ -26,6 +27,7 @@ def explain(evidence: Evidence, recording: str | None = None) -> Report:
     place = place_of_end(evidence)
     if place is not None:
         report = replace(report, findings=tuple(_placed(finding, place) for finding in report.findings))
+    report = replace(report, findings=tuple(with_guard(finding, evidence.events) for finding in report.findings))
     if recording is not None:
         report.figures["recording"] = recording
     return report

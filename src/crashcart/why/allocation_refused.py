@@ -39,6 +39,8 @@ def allocation_refused(
     are modest, the memory was already full: look for what grew before.
     """
     for statement in stated(Kind.HOST_MEMORY, errors, log, ending):
+        if statement.said.error is not None and statement.said.error.name == "MemoryGuardError":
+            continue  # crashcart's own; guard-stepped-in tells it with its figures
         limit = _process_limit(machine)
         facts = [*_request_facts(statement.words), *_machine_facts(machine)]
         if limit:

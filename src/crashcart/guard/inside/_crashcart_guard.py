@@ -13,13 +13,15 @@ import os
 import sys
 import threading
 import time
+from _functools import partial  # type: ignore[import-not-found,unused-ignore]
+from _operator import methodcaller  # type: ignore[import-not-found,unused-ignore]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `typing` itself costs 5 ms
     from typing import Any
 
 GUARD_SIGNAL = 50
-REQUEST_FILE = "guard.json"
+REQUEST_FILE = "guard-request"
 SHARED_FILE = "guard"
 RAISED_OFFSET = 1152
 REFUSALS, REFUSAL_BYTES, MOST_REFUSALS = 96, 64, 16
@@ -34,6 +36,7 @@ _WAITS = ("threading.py", "queue.py", "_base.py", "selectors.py", "connection.py
 _directory = ""
 _answered = 0
 _cpu_ticks: dict[int, int] = {}
+_needed: list[object] = []
 
 
 class MemoryGuardError(MemoryError):
@@ -46,55 +49,89 @@ MemoryGuardError.__module__ = "crashcart"
 def start(directory: str) -> None:
     """Take the guard's requests from now on."""
     global _directory
-    _signal.signal(GUARD_SIGNAL, _on_request)
+    _signal.signal(GUARD_SIGNAL, _Handler())
     _directory = directory
 
 
-def _on_request(_number: int, frame: Any) -> None:
-    """Runs in the main thread, between two of its instructions, when the guard asks for something."""
-    try:
-        error = _answer(frame)
-    except Exception:  # our failure is not the program's: the guard asks again
-        return
-    if error is not None:
-        raise error
+class _Handler:
+    """The handler of the guard's signal.
+
+    An exception that a Python function raises has a frame of that function at the end of its traceback; this one is to end
+    at the user's own line. So the function below only decides: the interpreter calls it to *find* what to call, and what
+    it finds, to be called after it has returned, is made of C functions alone.
+    """
+
+    @property
+    def __call__(self) -> Any:
+        try:
+            error = _answer(sys._getframe(1))
+        except Exception:  # our failure is not the program's: the guard asks again
+            error = None
+        return _NOTHING if error is None else partial(max, _spent(), key=methodcaller("throw", error))
+
+
+def _spent() -> Any:
+    """A generator that has ended: an exception thrown into it comes straight back."""
+    generator: Any = (each for each in "")
+    next(generator, None)
+    return generator
+
+
+_NOTHING = partial(max, key=id)
 
 
 def _answer(frame: Any) -> MemoryGuardError | None:
+    """Runs in the main thread, between two of its instructions; returns what is to be raised there."""
     global _answered
     request = _request()
     if request is None or request["number"] <= _answered:
         return None
-    if request["ask"] == "trim":
-        _answered = request["number"]
-        _trim()
+    if request["ask"] == "raise":
+        return _exception(request, frame)
+    _answered = request["number"]
+    _get_ready() if request["ask"] == "ready" else _trim()
+    return None
+
+
+def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
+    """The exception for the main thread; none where another thread was told, or where this is no place for it."""
+    global _answered
+    ident, frame = _whom(frame)
+    if not _may_raise(_outward(frame), rooted=ident is None):
         return None
-    return _exception(request, frame)
+    words = _words_of_growth(request, frame)
+    if ident is not None:
+        _raise_in(ident, words)
+    _answered = request["number"]
+    _count_raised()
+    return MemoryGuardError(words) if ident is None else None
 
 
 def _request() -> dict[str, Any] | None:
     import json
 
-    with open(os.path.join(_directory, REQUEST_FILE), encoding="utf-8") as stream:
+    with open(os.path.join(_directory, f"{REQUEST_FILE}-{os.getpid()}.json"), encoding="utf-8") as stream:
         request = json.load(stream)
     return request if isinstance(request, dict) and request.get("pid") == os.getpid() else None
 
 
-def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
-    """The exception for the main thread, if this is a good place; or none, with another thread told instead."""
-    global _answered
-    frames = _outward(frame)
-    thread = _busiest_thread() if _waits(frame) else None
-    if thread is not None:
-        other = sys._current_frames().get(thread)
-        if other is None or not _may_raise(_outward(other)[:40], rooted=False):
-            return None
-        _raise_in(thread, _words_of_growth(request, other))
-    elif not _may_raise(frames, rooted=True):
-        return None
-    _answered = request["number"]
-    _count_raised()
-    return None if thread is not None else MemoryGuardError(_words_of_growth(request, frame))
+def _get_ready() -> None:
+    """Load now what will be needed when there may be no memory to load it into."""
+    import ctypes
+    import gc
+    import json
+    import linecache
+    import struct
+
+    _needed.extend((ctypes.pythonapi, gc, json, linecache, struct))
+    _holders()
+
+
+def _whom(frame: Any) -> tuple[int | None, Any]:
+    """The thread to raise in, and its frame: None is the main thread, unless it only waits for another that is busy."""
+    ident = _busiest_thread() if _waits(frame) else None
+    other = sys._current_frames().get(ident) if ident is not None else None
+    return (None, frame) if other is None else (ident, other)
 
 
 def _outward(frame: Any) -> list[Any]:
@@ -171,7 +208,7 @@ def _ticks(native_id: int) -> int:
 
 
 def _raise_in(ident: int, text: str) -> None:
-    """Raise in another thread, at its next instruction; only a class can be given, so the words are put in one."""
+    """Raise in another thread at its next instruction; the interpreter takes only a class, so the words are put in one."""
     import ctypes
 
     class ToldError(MemoryGuardError):
@@ -279,16 +316,19 @@ def _words_of_growth(request: dict[str, Any], frame: Any) -> str:
 
 def _held(frame: Any) -> list[str]:
     """The largest named objects, a line of them."""
-    hook = sys.modules.get("_crashcart_hook")
     try:
-        path = os.path.join(_PACKAGE, "record", "inside", "_crashcart_holders.py")
-        survey = hook._load("_crashcart_holders", path).survey(_outward(frame)[:60])  # type: ignore[union-attr]
+        survey = _holders().survey(_outward(frame)[:60])
         largest = [each for each in survey["holders"] if each["bytes"] >= 1 << 20][:3]
     except Exception:
         return []
     if not largest:
         return []
     return ["  held: " + ", ".join(f"{each['name']} {_size(each['bytes'])}" for each in largest)]
+
+
+def _holders() -> Any:
+    hook: Any = sys.modules["_crashcart_hook"]
+    return hook._load("_crashcart_holders", os.path.join(_PACKAGE, "record", "inside", "_crashcart_holders.py"))
 
 
 def _size(count: float) -> str:

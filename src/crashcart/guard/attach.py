@@ -1,0 +1,84 @@
+"""Guarding a process that runs already: the best that can be had without having been there at its start.
+
+Covers: `cc.guard()` inside the process: finding out that it is guarded, or starting a watcher beside it and listening to it.
+Does not cover: the watcher's loop (`record.session.attach`, wired in `cli/guard.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+from crashcart.blackbox import store
+from crashcart.errors import CannotCheckError
+from crashcart.guard import place, status
+from crashcart.guard.apply import CEILING_FILE
+from crashcart.guard.shared import FILE_NAME, REACHED, read_processes
+from crashcart.probe.memory import memory_limits
+
+START_S = 10.0
+_INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"
+_HOOK = Path(__file__).parent.parent / "record" / "inside" / "_crashcart_hook.py"
+_watchers: list[subprocess.Popen[bytes]] = []
+
+
+def attach(limit_bytes: int | None = None) -> status.Protection:
+    """Guard this process, if it is not guarded yet; returns how well it is."""
+    module = sys.modules.get("_crashcart_guard")
+    folder = getattr(module, "_directory", "")
+    if not folder:
+        folder = str(_start(limit_bytes))
+    elif limit_bytes is not None:
+        (Path(folder) / CEILING_FILE).write_text(str(limit_bytes))
+    return _protection(Path(folder))
+
+
+def _start(limit_bytes: int | None) -> Path:
+    if sys.platform != "linux":
+        raise CannotCheckError(f"the guard knows Linux alone, and this is {sys.platform}", "Nothing was changed.")
+    if threading.current_thread() is not threading.main_thread():
+        raise CannotCheckError("the guard can only be started in the main thread", "Call crashcart.guard() there.")
+    folder = store.new_folder(Path(sys.argv[0] or "python").name or "python")
+    _load("_crashcart_hook", _HOOK).start(str(folder))
+    _load("_crashcart_guard", _INSIDE).start(str(folder))
+    command = [sys.executable, "-m", "crashcart", "guard", "attach", str(os.getpid()), str(folder)]
+    command += [] if limit_bytes is None else [f"--limit={limit_bytes}"]
+    watcher = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+    _watchers.append(watcher)
+    until_s = time.monotonic() + START_S
+    while not (folder / FILE_NAME).exists():
+        if watcher.poll() is not None or time.monotonic() > until_s:
+            raise CannotCheckError("the guard's watcher did not start", "Nothing is guarded; see the lines above.")
+        time.sleep(0.01)
+    return folder
+
+
+def _load(name: str, path: Path) -> ModuleType:
+    """The module under the name that the start-up hook would have given it."""
+    module = sys.modules.get(name)
+    if module is None:
+        module = ModuleType(name)
+        module.__file__ = str(path)
+        sys.modules[name] = module
+        SourceFileLoader(name, str(path)).exec_module(module)
+    return module
+
+
+def _protection(folder: Path) -> status.Protection:
+    limits = memory_limits(os.getpid())
+    own = next((each for each in read_processes(folder) if each.pid == os.getpid()), None)
+    nowhere = place.Place("", 0, 0, "the process ran already")
+    if own is None:
+        lack = "the airbag must be there at the start: `crashcart run -- python …`"
+        return status.Protection(status.INTERRUPTS, (lack,), limits, nowhere)
+    found = place.find_place(folder, min((each.bytes for each in limits), default=None), os.environ.get(place.VARIABLE))
+    if not own.level & REACHED:
+        return status.Protection(status.INTERRUPTS, (status.words(own),), limits, found)
+    lacks = () if found.directory else (found.reason,)
+    return status.Protection(status.FULL if found.directory else status.REFUSALS, lacks, limits, found)

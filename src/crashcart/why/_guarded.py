@@ -1,0 +1,45 @@
+"""What the guard saw and did in a run, in words for a verdict about memory.
+
+Covers: refusals, airbag, exceptions, as the recording has them.
+Does not cover: judging. No rule is declared here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crashcart.evidence import Event
+from crashcart.finding import Cause, Finding
+from crashcart.units import plural, size
+
+_MEMORY_CAUSES = frozenset(
+    {Cause.CONTAINER_MEMORY, Cause.HOST_MEMORY, Cause.MEMORY_LEAK, Cause.PIPELINE_MEMORY, Cause.OVERSIZED_CONSTANT}
+)
+
+
+def with_guard(finding: Finding, events: tuple[Event, ...] | None) -> Finding:
+    """A finding about memory, with what the guard did; any other as it is."""
+    words = guard_words(events) if finding.cause in _MEMORY_CAUSES else ()
+    return replace(finding, because=(*finding.because, *words)) if words else finding
+
+
+def guard_words(events: tuple[Event, ...] | None) -> tuple[str, ...]:
+    """A line for what the guard did, if it did anything; one for a guard that was off for a reason."""
+    steps = [(str(event.facts.get("step")), event) for event in events or () if event.kind == "guard"]
+    did = []
+    refused = [event for step, event in steps if step == "refuse"]
+    if refused:
+        asked = max(_number(event, "size_bytes") for event in refused)
+        did.append(f"refused {plural(len(refused), 'request')} (the largest {size(asked)})")
+    served = max((_number(event, "served_bytes") for step, event in steps if step == "end"), default=0)
+    if any(step == "warn" for step, _ in steps):
+        did.append(f"put {size(served)} on disk" if served else "put memory on disk")
+    if any(step == "raise" for step, _ in steps):
+        did.append("asked for an exception in the main thread")
+    off = [event.text for step, event in steps if step == "off"]
+    return (f"the guard {', '.join(did)}",) * bool(did) + tuple(f"the guard was {text}" for text in off)
+
+
+def _number(event: Event, name: str) -> int:
+    value = event.facts.get(name)
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,83 @@
+"""The shared file: words where the airbag expects them, refusals read back, ended processes forgotten."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crashcart.guard.shared import FILE_BYTES, FILE_NAME, MAGIC, NO_LIMIT, Guarded, Shared, read_processes
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Shared:
+    return Shared(tmp_path, "/var/tmp", 5000, 600)
+
+
+def content(folder: Path) -> bytes:
+    return (folder / FILE_NAME).read_bytes()
+
+
+def test_the_layout_is_the_airbags(shared: Shared, tmp_path: Path) -> None:
+    raw = content(tmp_path)
+    assert len(raw) == FILE_BYTES and raw[:8] == MAGIC
+    assert struct.unpack_from("<II", raw, 8) == (1, 1)
+    assert struct.unpack_from("<q", raw, 16) == (NO_LIMIT,)
+    assert struct.unpack_from("<QQ", raw, 40) == (5000, 600)
+    assert raw[4096:].split(b"\0")[0] == b"/var/tmp"
+    assert (tmp_path / FILE_NAME).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_budget_leaves_out_what_was_given_out_since(shared: Shared, tmp_path: Path) -> None:
+    handle = os.open(tmp_path / FILE_NAME, os.O_RDWR)
+    os.pwrite(handle, struct.pack("<q", 300), 56)
+    os.close(handle)
+    before_ns = time.monotonic_ns()
+    shared.set_left(1000, net_bytes_then=100)
+    assert struct.unpack_from("<q", content(tmp_path), 16) == (800,)
+    assert struct.unpack_from("<q", content(tmp_path), 24)[0] >= before_ns
+
+
+def test_refusals_are_read_in_order(shared: Shared, tmp_path: Path) -> None:
+    handle = os.open(tmp_path / FILE_NAME, os.O_RDWR)
+    for number in (17, 2):
+        record = struct.pack("<Qqqqii24s", number, number * 10, 5, 7, 11, 12, b"libx.so")
+        os.pwrite(handle, record, 96 + 64 * ((number - 1) % 16))
+    os.close(handle)
+    assert [(each.number, each.size_bytes, each.who) for each in shared.refusals()] == [
+        (2, 20, "libx.so"),
+        (17, 170, "libx.so"),
+    ]
+
+
+def test_the_airbag_of_an_ended_process_is_taken_off_the_count(shared: Shared, tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    handle = os.open(tmp_path / FILE_NAME, os.O_RDWR)
+    os.pwrite(handle, struct.pack("<Q", 900), 64)
+    os.pwrite(handle, struct.pack("<iIQI", ended.pid, 7, 700, 0), 2048)
+    os.pwrite(handle, struct.pack("<iIQI", os.getpid(), 3, 200, 0), 2080)
+    os.close(handle)
+    shared.forget_ended()
+    assert shared.airbag_bytes == 200
+    assert shared.processes() == (Guarded(os.getpid(), 3, 200, 0),)
+    assert read_processes(tmp_path) == shared.processes()
+
+
+def test_at_the_end_it_is_off(shared: Shared, tmp_path: Path) -> None:
+    shared.squeeze(True)
+    shared.close()
+    assert struct.unpack_from("<I", content(tmp_path), 12) == (0,)
+    assert struct.unpack_from("<I", content(tmp_path), 32) == (0,)
+
+
+@pytest.mark.parametrize("damage", [b"", b"something else", MAGIC])
+def test_a_foreign_file_has_no_processes(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(damage)
+    assert read_processes(tmp_path) == ()
+    assert read_processes(tmp_path / "nowhere") == ()
