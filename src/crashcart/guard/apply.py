@@ -32,6 +32,7 @@ LIMIT_FILE = "guard-limit.json"
 CEILING_FILE = "guard-ceiling"
 FORGET_S = 1.0
 MOST_READY = 9
+_FUTEX = {"x86_64": 202, "aarch64": 98}.get(os.uname().machine)
 SOURCES = {
     "container": "container limit",
     "machine": "the machine's memory",
@@ -231,7 +232,7 @@ class Guard:
     def _get_ready(self, resident: Mapping[int, int]) -> None:
         """Every process with our handler loads what it may need; a thread that waits in a call of its own is left alone."""
         for pid in list(resident)[:MOST_READY]:
-            if _listens(pid) and _runs(pid):
+            if _listens(pid) and _may_be_disturbed(pid):
                 self._send("ready", pid, {})
 
     def _figures(self, view: policy.View) -> str:
@@ -312,10 +313,11 @@ def _growth(before: policy.View | None, view: policy.View) -> float:
     return (view.used_bytes - before.used_bytes) / (view.at_s - before.at_s)
 
 
-def _runs(pid: int) -> bool:
+def _may_be_disturbed(pid: int) -> bool:
+    """Whether the main thread runs or waits for a lock; a sleep of native code would end early."""
     reader = ProcessReader(pid)
     try:
-        return reader.main_thread_runs()
+        return reader.main_thread_runs() or reader.main_thread_sleeping_in() == _FUTEX
     finally:
         reader.close()
 

@@ -96,6 +96,9 @@ def _answer(frame: Any) -> MemoryGuardError | None:
 def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
     """The exception for the main thread; none where another thread was told, or where this is no place for it."""
     global _answered
+    if _waits(frame) and not _cpu_ticks:
+        _busiest_thread()  # who is busy shows from one request to the next
+        return None
     ident, frame = _whom(frame)
     if not _may_raise(_outward(frame), rooted=ident is None):
         return None
@@ -192,11 +195,10 @@ def _busiest_thread() -> int | None:
         if thread is not threading.main_thread() and thread.native_id and thread.ident:
             ticks[thread.ident] = _ticks(thread.native_id)
     spent = {ident: used - _cpu_ticks.get(ident, 0) for ident, used in ticks.items()}
-    known = bool(_cpu_ticks)
     _cpu_ticks.clear()
     _cpu_ticks.update(ticks)
     busiest = max(spent, key=lambda ident: spent[ident], default=None)
-    return busiest if known and busiest is not None and spent[busiest] > 0 else None
+    return busiest if busiest is not None and spent[busiest] > 0 else None
 
 
 def _ticks(native_id: int) -> int:

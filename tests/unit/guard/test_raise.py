@@ -1,0 +1,170 @@
+"""Exceptions in the user's frame, in real programs that run out of a real memory group."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.group import enter, memory_group, unavailable
+from tests.conftest import Crashcart
+
+pytestmark = pytest.mark.skipif(unavailable() is not None, reason=str(unavailable()))
+
+Guarded = Callable[..., "subprocess.CompletedProcess[str]"]
+GROW = """
+def grow(kept):
+    while True:
+        kept.append({"id": len(kept), "values": [1, 2, 3], "name": str(len(kept))})
+"""
+
+
+@pytest.fixture
+def guarded(crashcart: Crashcart, tmp_path: Path) -> Guarded:
+    """Run a program guarded, without an airbag, in a group of its own."""
+
+    def run(source: str, *options: str, limit_mb: int = 160) -> subprocess.CompletedProcess[str]:
+        path = tmp_path / "program.py"
+        path.write_text(source, encoding="utf-8")
+        command = [
+            sys.executable,
+            "-m",
+            "crashcart",
+            "run",
+            "--airbag",
+            "off",
+            *options,
+            "--",
+            sys.executable,
+            str(path),
+        ]
+        with memory_group(limit_mb) as group:
+            return subprocess.run(
+                command, capture_output=True, text=True, timeout=100, env=crashcart.environment,
+                preexec_fn=lambda: enter(group),
+            )  # fmt: skip
+
+    return run
+
+
+def test_the_program_lives_on_with_its_variables(guarded: Guarded) -> None:
+    source = GROW + (
+        "before = {'model': list(range(5))}\nrows = []\n"
+        "try:\n    grow(rows)\nexcept MemoryError as error:\n    caught, count = error, len(rows)\n    rows.clear()\n"
+        "print(type(caught).__module__, type(caught).__name__, count > 1000, before)\n"
+        "print(sum(len(str(n)) for n in range(100000)))\n"
+    )
+    done = guarded(source)
+    assert done.stdout == "crashcart MemoryGuardError True {'model': [0, 1, 2, 3, 4]}\n488890\n", done.stderr
+    assert done.returncode == 0
+
+
+def test_the_traceback_ends_at_the_users_line_and_the_words_have_the_figures(guarded: Guarded) -> None:
+    done = guarded(GROW + "rows = []\ngrow(rows)\n")
+    trace, _, verdict = done.stderr.partition("crashcart: ")
+    assert "in grow" in trace and "_crashcart_guard" not in trace
+    assert "crashcart.MemoryGuardError: memory ran out at this line: " in trace
+    assert "(container limit) in use" in trace and "held: kept" in trace
+    assert "program.py:4" in verdict
+    assert done.returncode == 1
+
+
+def test_a_second_time_is_as_good_as_the_first(guarded: Guarded) -> None:
+    source = GROW + (
+        "for turn in range(3):\n    rows = []\n    try:\n        grow(rows)\n    except MemoryError:\n"
+        "        del rows\n        print('caught', turn, flush=True)\n"
+    )
+    assert guarded(source).stdout == "caught 0\ncaught 1\ncaught 2\n"
+
+
+def test_a_clean_up_is_not_interrupted(guarded: Guarded) -> None:
+    source = (
+        "import time\nblocks = []\n"
+        "def work():\n    try:\n        return 1\n    finally:\n"
+        "        for n in range(60):\n            blocks.append([{n: k} for k in range(8000)])\n            time.sleep(0.02)\n"
+        "            if len(blocks) > 48:\n                time.sleep(0.1)\n"
+        "        print('cleaned up')\n"
+        "try:\n    work()\n    total = sum(range(5000000))\n    print('not raised')\nexcept MemoryError:\n    print('raised after')\n"
+    )
+    done = guarded(source, limit_mb=150)
+    assert done.stdout.startswith("cleaned up\n"), (done.stdout, done.stderr)
+
+
+def test_the_thread_that_grows_is_told_not_the_one_that_waits(guarded: Guarded) -> None:
+    source = GROW + (
+        "import threading\nseen = []\n"
+        "def work():\n    rows = []\n    try:\n        grow(rows)\n    except MemoryError as error:\n"
+        "        seen.append(type(error).__name__)\n"
+        "thread = threading.Thread(target=work)\nthread.start()\nthread.join()\nprint(seen)\n"
+    )
+    done = guarded(source)
+    assert done.stdout == "['MemoryGuardError']\n", done.stderr
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_that_grows_is_told(guarded: Guarded, method: str) -> None:
+    source = GROW + (
+        "import multiprocessing\n"
+        "def work(queue):\n    rows = []\n    try:\n        grow(rows)\n    except MemoryError as error:\n"
+        "        rows.clear()\n        queue.put(type(error).__name__)\n"
+        f"if __name__ == '__main__':\n    context = multiprocessing.get_context({method!r})\n"
+        "    queue = context.Queue()\n    child = context.Process(target=work, args=(queue,))\n    child.start()\n"
+        "    print(queue.get(timeout=60))\n    child.join()\n    print(child.exitcode)\n"
+    )
+    done = guarded(source)
+    assert done.stdout == "MemoryGuardError\n0\n", done.stderr
+
+
+def test_without_the_guard_it_dies(guarded: Guarded) -> None:
+    done = guarded(GROW + "rows = []\ntry:\n    grow(rows)\nexcept MemoryError:\n    print('caught')\n", "--no-guard")
+    assert (done.returncode, done.stdout) == (137, "")
+
+
+def test_a_limit_of_ones_own(guarded: Guarded) -> None:
+    source = GROW + "rows = []\ntry:\n    grow(rows)\nexcept MemoryError as error:\n    print(error)\n"
+    done = guarded(source, "--limit", "100M", limit_mb=400)
+    assert "of 100 MiB (the limit that was asked for) in use" in done.stdout
+
+
+def test_a_running_process_can_be_guarded(crashcart: Crashcart, tmp_path: Path) -> None:
+    source = (
+        "import crashcart as cc\nprotection = cc.guard()\nprint(protection.level)\n" + GROW + "rows = []\n"
+        "try:\n    grow(rows)\nexcept cc.MemoryGuardError as error:\n    rows.clear()\n    print('caught', 'container limit' in str(error))\n"
+        "print(cc.guard().level)\n"
+    )
+    path = tmp_path / "program.py"
+    path.write_text(source, encoding="utf-8")
+    with memory_group(200) as group:
+        done = subprocess.run(
+            [sys.executable, str(path)], capture_output=True, text=True, timeout=60, env=crashcart.environment,
+            preexec_fn=lambda: enter(group),
+        )  # fmt: skip
+    assert done.stdout == "interrupts\ncaught True\ninterrupts\n", done.stderr
+
+
+def test_a_failing_guard_lets_the_program_be(crashcart: Crashcart) -> None:
+    crashcart.environment["CRASHCART_AIRBAG"] = "/nowhere/at/all"
+    done = crashcart.run("print('fine')")
+    assert done.out == "fine\n" and "no airbag: /nowhere/at/all is not a directory" in done.err
+
+
+@pytest.mark.parametrize(("text", "words"), [("1", "at least 64.0 MiB"), ("many", "received the size 'many'")])
+def test_a_limit_that_makes_no_sense_is_said(crashcart: Crashcart, text: str, words: str) -> None:
+    done = crashcart("run", "--limit", text, "--", sys.executable, "-c", "")
+    assert done.returncode == 2 and words in done.stderr
+
+
+def test_a_limit_larger_than_the_machine_is_said(crashcart: Crashcart) -> None:
+    done = crashcart("run", "--limit", "900T", "--", sys.executable, "-c", "print('ran')")
+    assert done.stdout == "ran\n" and "is more than the machine has" in done.stderr
+
+
+def test_a_limit_below_what_is_used_is_met_with_an_exception(guarded: Guarded) -> None:
+    source = "import time\nblock = b'x' * 150_000_000\ntry:\n    time.sleep(2)\n    print('slept')\nexcept MemoryError as error:\n    print(error)\n"
+    done = guarded(source, "--limit", "100M", limit_mb=400)
+    assert "100 MiB" in done.stdout + done.stderr
+    assert os.WIFEXITED(done.returncode) or done.returncode in (0, 1)
