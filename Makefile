@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
 
-$(READY): pyproject.toml setup.py $(wildcard src/crashcart/record/native/*.[ch])
+$(READY): pyproject.toml setup.py $(wildcard src/crashcart/record/native/*.[ch] src/crashcart/guard/airbag/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -e '.[test,lint,bench]'
@@ -44,4 +44,4 @@ docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate
 
 clean: ## remove the virtual environment and what was built
-	rm -rf $(VENV) build src/*.egg-info src/crashcart/record/native/*.so
+	rm -rf $(VENV) build src/*.egg-info src/crashcart/record/native/*.so src/crashcart/guard/airbag/*.so

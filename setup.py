@@ -16,6 +16,7 @@ from setuptools.command.build_ext import build_ext
 
 # The package that holds the sources and receives the library, and the library's name.
 NATIVE_LIBRARIES = {
+    "crashcart.guard.airbag": "libcrashcart_airbag",
     "crashcart.record.native": "libcrashcart_recorder",
 }
 
