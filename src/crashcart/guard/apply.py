@@ -12,7 +12,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +296,8 @@ class Guard:
             self._data_limit.restore()
         if shared is None:
             return {}
+        if self._state.view is not None:
+            self._tell_refusals(shared, replace(self._state.view, refused_count=shared.refused_count))
         facts = {
             "served_bytes": shared.served_bytes,
             "refused_count": shared.refused_count,

@@ -11,7 +11,7 @@ Does not cover: what the figures should be (`policy.py`). The layout is that of 
       24  i64      beat_ns: when it was set  88  u64  refused_count
       32  u32      squeeze                   96  16 refusals of 64 bytes
       40  u64      bound_bytes             1152  u64  raised_count: exceptions raised by the guard's module inside
-      48  u64      floor_bytes             2048  128 processes of 32 bytes
+      48  u64      floor_bytes             2048  64 processes of 32 bytes
                                            4096  the airbag's directory
 """
 
@@ -36,7 +36,7 @@ _ON, _SQUEEZE = 12, 32
 _LEFT, _BEAT, _BOUND, _FLOOR, _NET, _AIRBAG, _PYTHON, _SERVED, _REFUSED = 16, 24, 40, 48, 56, 64, 72, 80, 88
 _REFUSALS, _REFUSAL_BYTES, _MOST_REFUSALS = 96, 64, 16
 _RAISED = 1152
-_SLOTS, _SLOT_BYTES, _MOST_SLOTS = 2048, 32, 128
+_SLOTS, _SLOT_BYTES, _MOST_SLOTS = 2048, 32, 64
 _DIRECTORY, _DIRECTORY_BYTES = 4096, 4096
 _REFUSAL = struct.Struct("<Qqqqii24s")
 _SLOT = struct.Struct("<iIQI")

@@ -38,9 +38,9 @@ def allocation_refused(
     Make the array or the batch on the named line smaller, use a smaller type, or read the data in pieces. If the sizes
     are modest, the memory was already full: look for what grew before.
     """
+    if any(error.name == "MemoryGuardError" for error in errors):
+        return  # crashcart's own: guard-stepped-in tells it, with its figures
     for statement in stated(Kind.HOST_MEMORY, errors, log, ending):
-        if statement.said.error is not None and statement.said.error.name == "MemoryGuardError":
-            continue  # crashcart's own; guard-stepped-in tells it with its figures
         limit = _process_limit(machine)
         facts = [*_request_facts(statement.words), *_machine_facts(machine)]
         if limit:

@@ -1,8 +1,10 @@
 /* A refusal: its record in the guard's file, and the word to Python.
  *
- * Python is told only of refusals to NumPy: NumPy allocates where any Python code may run. The interpreter's own
- * objects may be half changed when it allocates. The functions of Python are found at the start, so that no lock of the
- * loader is taken with the GIL held.
+ * Python code is run only for refusals to NumPy, which allocates where any Python code may run. The interpreter's own
+ * objects may be half changed when it allocates. What it raises then has no words. Up to Python 3.11 the class of it is a
+ * variable, which is lent a class that finds the words when the exception is made, and that gives the variable back;
+ * later versions take a ready-made exception, which gets its words when a handler has caught it. The functions of Python
+ * are found at the start, so that no lock of the loader is taken with the GIL held.
  */
 #define _GNU_SOURCE
 #include "airbag.h"
@@ -11,7 +13,10 @@
 #include <string.h>
 
 #define GUARD_MODULE "_crashcart_guard"
-#define GUARD_FUNCTION "refused"
+#define TELL_NUMPY "refused"
+#define TELL_HANDLER "explain"
+#define LENT_CLASS "RefusedError"
+#define FIRST_READY_MADE 0x030c0000 /* Python 3.12 */
 
 static struct {
     int (*Py_IsInitialized)(void);
@@ -23,6 +28,9 @@ static struct {
     void (*PyErr_Fetch)(void **, void **, void **);
     void (*PyErr_Restore)(void *, void *, void *);
     void (*Py_DecRef)(void *);
+    int (*Py_AddPendingCall)(int (*)(void *), void *);
+    void **PyExc_MemoryError;
+    const unsigned long *Py_Version; /* since 3.11 */
 } python;
 
 static bool python_known;
@@ -40,31 +48,65 @@ void refusal_start(void)
 {
     python_known = FIND(Py_IsInitialized) && FIND(PyGILState_Check) && FIND(PySys_GetObject) &&
                    FIND(PyDict_GetItemString) && FIND(PyObject_GetAttrString) && FIND(PyObject_CallObject) &&
-                   FIND(PyErr_Fetch) && FIND(PyErr_Restore) && FIND(Py_DecRef);
+                   FIND(PyErr_Fetch) && FIND(PyErr_Restore) && FIND(Py_DecRef) && FIND(Py_AddPendingCall) &&
+                   FIND(PyExc_MemoryError);
+    FIND(Py_Version);
 }
 
-static void call_refused(void)
+/* Something of our module inside; a reference, or NULL. Looking it up runs no Python code. */
+static void *ours(const char *name)
 {
     void *modules = python.PySys_GetObject("modules");
     void *module = modules != NULL ? python.PyDict_GetItemString(modules, GUARD_MODULE) : NULL;
-    void *function = module != NULL ? python.PyObject_GetAttrString(module, GUARD_FUNCTION) : NULL;
+    return module != NULL ? python.PyObject_GetAttrString(module, name) : NULL;
+}
+
+static void call_ours(const char *name)
+{
+    void *function = ours(name);
     if (function == NULL)
         return;
     python.Py_DecRef(python.PyObject_CallObject(function, NULL)); /* of NULL: nothing */
     python.Py_DecRef(function);
 }
 
-static void tell_python(void)
+static void lend_class(const char *name)
 {
-    static __attribute__((tls_model("initial-exec"))) __thread bool telling;
+    void *lent = ours(name);
+    if (lent != NULL)
+        *python.PyExc_MemoryError = lent; /* the reference is never given back: the class stays */
+}
+
+static void with_errors_kept(void (*act)(const char *), const char *name)
+{
+    static __attribute__((tls_model("initial-exec"))) __thread bool acting;
     void *type, *value, *traceback;
-    if (telling || !python_known || !python.Py_IsInitialized() || !python.PyGILState_Check())
+    if (acting)
         return;
-    telling = true;
+    acting = true;
     python.PyErr_Fetch(&type, &value, &traceback);
-    call_refused();
-    python.PyErr_Restore(type, value, traceback); /* drops what the call has raised */
-    telling = false;
+    act(name);
+    python.PyErr_Restore(type, value, traceback); /* drops what the act has raised */
+    acting = false;
+}
+
+static int tell_handler(void *unused)
+{
+    (void)unused;
+    with_errors_kept(call_ours, TELL_HANDLER);
+    return 0;
+}
+
+static void tell_python(enum caller caller)
+{
+    if (!python_known || !python.Py_IsInitialized() || !python.PyGILState_Check())
+        return;
+    if (caller == CALLER_NUMPY)
+        with_errors_kept(call_ours, TELL_NUMPY);
+    else if (python.Py_Version != NULL && *python.Py_Version >= FIRST_READY_MADE)
+        python.Py_AddPendingCall(tell_handler, NULL);
+    else
+        with_errors_kept(lend_class, LENT_CLASS);
 }
 
 static void record(size_t size, const char *who)
@@ -84,6 +126,6 @@ static void record(size_t size, const char *who)
 void refuse(size_t size, enum caller caller, const char *who)
 {
     record(size, who);
-    if (caller == CALLER_NUMPY)
-        tell_python();
+    if (caller != CALLER_OTHER)
+        tell_python(caller);
 }

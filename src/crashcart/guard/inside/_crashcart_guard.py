@@ -255,10 +255,40 @@ def _new_array_error(kind: Any, *arguments: Any) -> Any:
     try:
         refusal = _refusal_of(threading.get_native_id())
         if refusal is not None:
-            return MemoryGuardError(_words_of_refusal(refusal, arguments, sys._getframe(1)))
+            return MemoryGuardError(_words_of_refusal(refusal, arguments, sys._getframe().f_back))
     except Exception:  # then the plain error will do
         pass
     return MemoryError.__new__(kind, *arguments)
+
+
+class RefusedError(MemoryError):
+    """Stands in for MemoryError while the interpreter raises what the guard refused; never raised itself."""
+
+    def __new__(cls, *arguments: Any) -> Any:
+        try:
+            _give_class_back()
+            refusal = _refusal_of(threading.get_native_id())
+            if refusal is not None:
+                return MemoryGuardError(_words_of_refusal(refusal, (), sys._getframe().f_back))
+        except Exception:  # then the plain error will do
+            pass
+        return MemoryError(*arguments)
+
+
+def _give_class_back() -> None:
+    """The interpreter's variable that names the class of its memory errors, as it was."""
+    import ctypes
+
+    ctypes.c_void_p.in_dll(ctypes.pythonapi, "PyExc_MemoryError").value = id(MemoryError)
+
+
+def explain() -> None:
+    """Called by the airbag soon after it has refused the interpreter: put words to the exception that is being handled."""
+    error = sys.exc_info()[1]
+    if type(error) is MemoryError and not error.args:
+        refusal = _refusal_of(threading.get_native_id())
+        if refusal is not None:
+            error.args = (_words_of_refusal(refusal, (), sys._getframe().f_back),)
 
 
 def _refusal_of(tid: int) -> tuple[int, int] | None:
