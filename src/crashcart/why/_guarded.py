@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crashcart.evidence import Event
+from crashcart.evidence import ErrorRecord, Event
 from crashcart.finding import Cause, Finding
 from crashcart.units import plural, size
 
@@ -38,6 +38,21 @@ def guard_words(events: tuple[Event, ...] | None) -> tuple[str, ...]:
         did.append("asked for an exception in the main thread")
     off = [event.text for step, event in steps if step == "off"]
     return (f"the guard {', '.join(did)}",) * bool(did) + tuple(f"the guard was {text}" for text in off)
+
+
+def guard_message(error: ErrorRecord, events: tuple[Event, ...] | None) -> str | None:
+    """What the guard says of an error that it brought about: its own words, or those of its last refusal where the
+    interpreter raised a bare MemoryError; None for any other error."""
+    if error.name == "MemoryGuardError":
+        return error.message
+    if error.name != "MemoryError" or error.message.strip():
+        return None
+    refused = [event for event in events or () if event.kind == "guard" and event.facts.get("step") == "refuse"]
+    if not refused:
+        return None
+    asked, left = size(_number(refused[-1], "size_bytes")), size(max(0, _number(refused[-1], "left_bytes")))
+    limit, source = size(_number(refused[-1], "limit_bytes")), refused[-1].facts.get("source")
+    return f"this line asked for {asked}, {left} are left of {limit} ({source})"
 
 
 def _number(event: Event, name: str) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.evidence import Ending, ErrorRecord, Log, Machine
+from crashcart.evidence import Ending, ErrorRecord, Event, Log, Machine
 from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._figures import allocated_shape, requested_bytes, type_named
+from crashcart.why._guarded import guard_message
 from crashcart.why._said import Kind
 from crashcart.why._statement import Statement, conclude
 from crashcart.why._text import stated
@@ -20,6 +21,7 @@ def allocation_refused(
     log: Log | None = None,
     ending: Ending | None = None,
     machine: Machine | None = None,
+    events: tuple[Event, ...] | None = None,
 ) -> Iterator[Finding]:
     """The program asked for more host memory than it could get, and was told so.
 
@@ -38,7 +40,7 @@ def allocation_refused(
     Make the array or the batch on the named line smaller, use a smaller type, or read the data in pieces. If the sizes
     are modest, the memory was already full: look for what grew before.
     """
-    if any(error.name == "MemoryGuardError" for error in errors):
+    if any(guard_message(error, events) is not None for error in errors):
         return  # crashcart's own: guard-stepped-in tells it, with its figures
     for statement in stated(Kind.HOST_MEMORY, errors, log, ending):
         limit = _process_limit(machine)

@@ -8,9 +8,9 @@ from crashcart.evidence import ErrorRecord, Event, HolderNote, Machine, place
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why import _thrift
+from crashcart.why._guarded import guard_message
 from crashcart.why._place import held_words
 
-GUARD_ERROR = "MemoryGuardError"
 _CAUSES = {"container limit": Cause.CONTAINER_MEMORY, "the machine's memory": Cause.HOST_MEMORY}
 
 
@@ -39,9 +39,10 @@ def guard_stepped_in(
     larger limit helps where the need is bounded; where memory grows with every step, it only comes later.
     """
     for error in errors:
-        if error.name != GUARD_ERROR or error.thread is not None:
+        message = guard_message(error, events)
+        if message is None or error.thread is not None:
             continue
-        first, *rest = error.message.splitlines() or [""]
+        first, *rest = message.splitlines() or [""]
         where = place(error.own_frame())
         limit = machine.memory_limit() if machine is not None else None
         yield Finding(
