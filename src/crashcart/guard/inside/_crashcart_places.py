@@ -1,0 +1,111 @@
+"""Where the guard may raise, and in which thread.
+
+Covers: telling clean-ups, exit handlers and crashcart's own code, which are not to be interrupted, from the rest; finding
+the thread that grows while the main one waits for it.
+Does not cover: raising (`_crashcart_guard`). Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself costs 5 ms
+    from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Cleaning up is where an exception does the most harm: what it interrupts is never done.
+_CLEANUPS = frozenset({"__del__", "__exit__", "__aexit__", "_callback", "_cleanup", "_shutdown", "_run_finalizers"})
+_WAITS = ("threading.py", "queue.py", "_base.py", "selectors.py", "connection.py", "subprocess.py", "popen_fork.py")
+
+_cpu_ns: dict[int, int] = {}
+
+
+def choose(frame: Any) -> tuple[int | None, Any] | None:
+    """The thread to raise in, None for the main one, and its frame; nothing where this is no place for it, or where it
+    shows only at the next request who is busy."""
+    ident: int | None = None
+    if _waits(frame):
+        if not _cpu_ns:
+            _busiest_thread()
+            return None
+        ident = _busiest_thread()
+    other = sys._current_frames().get(ident) if ident is not None else None
+    if other is None:
+        return (None, frame) if _may_raise(outward(frame), rooted=True) else None
+    return (ident, other) if _may_raise(outward(other), rooted=False) else None
+
+
+def outward(frame: Any) -> list[Any]:
+    """The frame and those that called it."""
+    frames: list[Any] = []
+    while frame is not None and len(frames) < 400:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
+
+
+def _may_raise(frames: list[Any], rooted: bool) -> bool:
+    """Whether an exception here would interrupt no clean-up, no code of crashcart and no exit handler."""
+    if sys.is_finalizing() or not frames:
+        return False
+    outermost = frames[-1].f_code
+    runs_module = outermost.co_name == "<module>" or os.path.basename(outermost.co_filename) == "runpy.py"
+    if rooted and not runs_module and len(frames) < 400:
+        return False  # exit handlers, callbacks of the C library: nobody would catch it
+    return not any(_cleans_up(frame) for frame in frames)
+
+
+def _cleans_up(frame: Any) -> bool:
+    code = frame.f_code
+    if code.co_filename.startswith(_PACKAGE) and not code.co_filename.startswith(os.path.join(_PACKAGE, "cli")):
+        return True
+    return code.co_name in _CLEANUPS or _in_finally(code.co_filename, frame.f_lineno, code.co_firstlineno)
+
+
+def _in_finally(file: str, line: int | None, first: int) -> bool:
+    """Whether the line is in the body of a `finally:`, as far as indentation tells."""
+    import linecache
+
+    if not line:
+        return False
+    depth = None
+    for number in range(line, first - 1, -1):
+        text = linecache.getline(file, number)
+        bare = text.strip()
+        if not bare or bare.startswith("#"):
+            continue
+        indent = len(text) - len(text.lstrip())
+        if depth is None or indent < depth:
+            if depth is not None and bare.startswith("finally:"):
+                return True
+            depth = indent
+    return False
+
+
+def _waits(frame: Any) -> bool:
+    """Whether the main thread only waits for others: then what grows is in another thread."""
+    return os.path.basename(frame.f_code.co_filename) in _WAITS and threading.active_count() > 1
+
+
+def _busiest_thread() -> int | None:
+    """The Python thread other than the main one that used the most processor time since the last request."""
+    used = {}
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and thread.native_id and thread.ident:
+            used[thread.ident] = _used_ns(thread.native_id)
+    spent = {ident: used - _cpu_ns.get(ident, 0) for ident, used in used.items()}
+    _cpu_ns.clear()
+    _cpu_ns.update(used)
+    busiest = max(spent, key=lambda ident: spent[ident], default=None)
+    return busiest if busiest is not None and spent[busiest] > 0 else None
+
+
+def _used_ns(native_id: int) -> int:
+    try:
+        with open(f"/proc/self/task/{native_id}/schedstat", encoding="ascii") as stream:
+            return int(stream.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0

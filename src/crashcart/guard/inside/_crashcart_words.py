@@ -1,0 +1,110 @@
+"""The words of a MemoryGuardError: what was asked for, what was left, who holds the memory, what to try.
+
+Covers: reading the guard's figures and this thread's refusal, and saying them.
+Does not cover: raising (`_crashcart_guard`). Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself costs 5 ms
+    from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+REFUSALS, REFUSAL_BYTES, MOST_REFUSALS = 96, 64, 16
+RECENT_NS = 2_000_000_000
+_HALVES = {"float64": "float32", "int64": "int32", "complex128": "complex64"}
+
+
+def refusal_of(directory: str, tid: int | None) -> tuple[int, int] | None:
+    """Size asked for and bytes left, of this thread's refusal just now, or of any thread's."""
+    import struct
+
+    with open(os.path.join(directory, "guard"), "rb") as stream:
+        stream.seek(REFUSALS)
+        table = stream.read(MOST_REFUSALS * REFUSAL_BYTES)
+    records = [struct.unpack_from("<Qqqqii", table, index * REFUSAL_BYTES) for index in range(MOST_REFUSALS)]
+    number, size, left, at_ns, pid, own = max(records)
+    if not number or pid != os.getpid() or tid not in (None, own) or time.monotonic_ns() - at_ns > RECENT_NS:
+        return None
+    return size, left
+
+
+def of_refusal(directory: str, refusal: tuple[int, int], array: tuple[Any, ...], frame: Any) -> str:
+    """For a request that was refused; `array` is the shape and type of what it was for, where that is known."""
+    size, left = refusal
+    with open(os.path.join(directory, "guard-limit.json"), encoding="utf-8") as stream:
+        import json
+
+        limit = json.load(stream)
+    left = max(0, left + limit["reserve_bytes"])
+    lines = [
+        f"this line asked for {_size(size)}, {_size(left)} {'is' if left == 1 else 'are'} left of "
+        f"{_size(limit['limit_bytes'])} ({limit['source']})"
+    ]
+    if len(array) == 2:
+        lines.append(f"  for an array of shape {tuple(array[0])} and type {array[1]}")
+        lines.append("  without the guard, the kernel would have killed the program while it was being filled")
+    lines += _held(frame)
+    lines.append(f"  try {_advice(array)}")
+    return "\n".join(lines)
+
+
+def _advice(array: tuple[Any, ...]) -> str:
+    kind = str(array[1]) if len(array) == 2 else ""
+    if kind in _HALVES:
+        return f"dtype={_HALVES[kind]} (half the size), or work in parts that fit"
+    return "working in parts that fit, or del what is no longer needed"
+
+
+def of_growth(request: dict[str, Any], frame: Any) -> str:
+    """For memory that ran out while objects grew, from the figures of the guard's request."""
+    used, limit = _size(request["used_bytes"]), _size(request["limit_bytes"])
+    lines = [f"memory ran out at this line: {used} of {limit} ({request['source']}) in use"]
+    if request.get("airbag_bytes"):
+        lines[0] += f", and {_size(request['airbag_bytes'])} more on disk"
+    if request.get("seconds_left") is not None:
+        lines.append(
+            f"  without the guard, the kernel would have killed the program in about {request['seconds_left']:.1f} s"
+        )
+    lines += _held(frame)
+    lines.append("  try keeping less: work in parts, or write results to disk as they come")
+    return "\n".join(lines)
+
+
+def _held(frame: Any) -> list[str]:
+    """The largest named objects, a line of them."""
+    try:
+        survey = holders().survey(_outward(frame))
+        largest = [each for each in survey["holders"] if each["bytes"] >= 1 << 20][:3]
+    except Exception:
+        return []
+    if not largest:
+        return []
+    return ["  held: " + ", ".join(f"{each['name']} {_size(each['bytes'])}" for each in largest)]
+
+
+def holders() -> Any:
+    """The recorder's survey of named objects."""
+    hook: Any = sys.modules["_crashcart_hook"]
+    return hook._load("_crashcart_holders", os.path.join(_PACKAGE, "record", "inside", "_crashcart_holders.py"))
+
+
+def _outward(frame: Any) -> list[Any]:
+    frames: list[Any] = []
+    while frame is not None and len(frames) < 60:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
+
+
+def _size(count: float) -> str:
+    for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if abs(count) >= factor:
+            value = count / factor
+            return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
+    return f"{count:.0f} B"
