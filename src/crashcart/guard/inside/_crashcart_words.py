@@ -42,10 +42,10 @@ def of_refusal(directory: str, refusal: tuple[int, int], array: tuple[Any, ...],
 
         limit = json.load(stream)
     left = max(0, left + limit["reserve_bytes"])
-    lines = [
-        f"this line asked for {_size(size)}, {_size(left)} {'is' if left == 1 else 'are'} left of "
-        f"{_size(limit['limit_bytes'])} ({limit['source']})"
-    ]
+    whole = f"{_size(limit['limit_bytes'])} ({limit['source']})"
+    lines = [f"this line asked for {_size(size)}, {_size(left)} are left of {whole}"]
+    if size <= left:
+        lines = [f"this line asked for {_size(size)}, and of {whole} only a reserve of {_size(left)} is left"]
     if len(array) == 2:
         lines.append(f"  for an array of shape {tuple(array[0])} and type {array[1]}")
         lines.append("  without the guard, the kernel would have killed the program while it was being filled")
