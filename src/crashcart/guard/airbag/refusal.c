@@ -21,6 +21,9 @@
 static struct {
     int (*Py_IsInitialized)(void);
     int (*PyGILState_Check)(void);
+    void *(*PyGILState_GetThisThreadState)(void);
+    int (*PyGILState_Ensure)(void);
+    void (*PyGILState_Release)(int);
     void *(*PySys_GetObject)(const char *);              /* borrowed, NULL instead of a fatal error */
     void *(*PyDict_GetItemString)(void *, const char *); /* borrowed */
     void *(*PyObject_GetAttrString)(void *, const char *);
@@ -49,7 +52,8 @@ void refusal_start(void)
     python_known = FIND(Py_IsInitialized) && FIND(PyGILState_Check) && FIND(PySys_GetObject) &&
                    FIND(PyDict_GetItemString) && FIND(PyObject_GetAttrString) && FIND(PyObject_CallObject) &&
                    FIND(PyErr_Fetch) && FIND(PyErr_Restore) && FIND(Py_DecRef) && FIND(Py_AddPendingCall) &&
-                   FIND(PyExc_MemoryError);
+                   FIND(PyExc_MemoryError) && FIND(PyGILState_GetThisThreadState) &&
+                   FIND(PyGILState_Ensure) && FIND(PyGILState_Release);
     FIND(Py_Version);
 }
 
@@ -97,11 +101,26 @@ static int tell_handler(void *unused)
     return 0;
 }
 
+/* NumPy lets go of the GIL while it asks for zeroes. */
+static void tell_without_gil(void)
+{
+    if (python.PyGILState_GetThisThreadState() == NULL)
+        return; /* not a thread of Python's */
+    int state = python.PyGILState_Ensure();
+    with_errors_kept(call_ours, TELL_NUMPY);
+    python.PyGILState_Release(state);
+}
+
 static void tell_python(enum caller caller)
 {
-    if (!python_known || !python.Py_IsInitialized() || !python.PyGILState_Check())
+    if (!python_known || !python.Py_IsInitialized())
         return;
-    if (caller == CALLER_NUMPY)
+    bool locked = python.PyGILState_Check();
+    if (caller == CALLER_NUMPY && !locked)
+        tell_without_gil();
+    else if (!locked)
+        return;
+    else if (caller == CALLER_NUMPY)
         with_errors_kept(call_ours, TELL_NUMPY);
     else if (python.Py_Version != NULL && *python.Py_Version >= FIRST_READY_MADE)
         python.Py_AddPendingCall(tell_handler, NULL);

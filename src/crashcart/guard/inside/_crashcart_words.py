@@ -28,9 +28,15 @@ def refusal_of(directory: str, tid: int | None) -> tuple[int, int] | None:
         stream.seek(REFUSALS)
         table = stream.read(MOST_REFUSALS * REFUSAL_BYTES)
     records = [struct.unpack_from("<Qqqqii", table, index * REFUSAL_BYTES) for index in range(MOST_REFUSALS)]
-    number, size, left, at_ns, pid, own = max(records)
-    if not number or pid != os.getpid() or tid not in (None, own) or time.monotonic_ns() - at_ns > RECENT_NS:
+    fresh_ns = time.monotonic_ns() - RECENT_NS
+    ours = [
+        each
+        for each in records
+        if each[0] and each[3] >= fresh_ns and each[4] == os.getpid() and tid in (None, each[5])
+    ]
+    if not ours:
         return None
+    _, size, left, *_ = max(ours)
     return size, left
 
 
