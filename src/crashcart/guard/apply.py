@@ -172,7 +172,7 @@ class Guard:
     def _view(self, shared: Shared, sample: Sample) -> policy.View:
         assert sample.used_bytes is not None and sample.limit_bytes is not None
         return policy.View(
-            sample.at_s, sample.used_bytes, sample.limit_bytes, shared.net_bytes, shared.airbag_bytes,
+            sample.at_s, sample.used_bytes, sample.limit_bytes, sample.cpu_s or 0.0, shared.net_bytes, shared.airbag_bytes,
             self._bound_bytes(shared), shared.python_bytes, shared.refused_count, shared.raised_count,
         )  # fmt: skip
 
@@ -239,7 +239,8 @@ class Guard:
         return f"{size(view.used_bytes)} of {size(view.limit_bytes)} in use ({self._source})"
 
     def _warn(self, view: policy.View) -> None:
-        text = f"memory is full: {self._figures(view)}; what comes now is kept on disk, which is slower"
+        full = "memory is full" if view.room_bytes <= 0 else "more memory was asked for than is left"
+        text = f"{full}: {self._figures(view)}; what comes now is kept on disk, which is slower"
         self._note("guard", text, step="warn")
         self._tell(f"crashcart: {text} (up to {size(self._place.bound_bytes)} in {self._place.directory})")
 

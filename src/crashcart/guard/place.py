@@ -23,6 +23,8 @@ FLOOR_BYTES = 2 * GIB
 FLOOR_SHARE = 0.02
 DISK_SHARE = 0.5
 LIMIT_TIMES = 2
+LEAST_WISH_BYTES = 8 * GIB
+"""One scratch buffer of a convolution may be larger than a small container."""
 LEAST_BYTES = 256 * 1024**2
 
 
@@ -75,4 +77,4 @@ def _judge(directory: str, limit_bytes: int | None, root: Path) -> Place:
 
 
 def _wish(limit_bytes: int | None) -> int:
-    return LIMIT_TIMES * limit_bytes if limit_bytes is not None else 16 * GIB
+    return max(LEAST_WISH_BYTES, LIMIT_TIMES * (limit_bytes or 0))

@@ -24,8 +24,9 @@ MOST_RESERVE_BYTES = 512 * MIB
 
 READY_SHARE = 0.75
 READY_AGAIN_S = 30.0
-SPARSE_S = 0.3
-"""Memory that was given out and not touched for this long may never be; the promise lapses."""
+SPARSE_CPU_S, SPARSE_SLOW_CPU_S = 0.3, 3.0
+"""Memory that was given out and not touched while the program ran for this long may never be; the promise lapses. A program
+that waits for its airbag is slow to touch anything."""
 STILL_BYTES = MIB
 
 PYTHON_BYTES = 8 * MIB
@@ -59,6 +60,8 @@ class View:
     at_s: float
     used_bytes: int
     limit_bytes: int
+    cpu_s: float = 0.0
+    """Processor time of the program so far."""
     net_bytes: int = 0
     """Large blocks given out less those freed, by the system's allocator."""
     airbag_bytes: int = 0
@@ -81,8 +84,8 @@ class State:
 
     view: View | None = None
     promised_bytes: int = 0
-    touched_at_s: float = 0.0
-    """When use last grew: until then, promised memory was being touched."""
+    touched_cpu_s: float = 0.0
+    """Processor time when use last grew: until then, promised memory was being touched."""
     squeezed: bool = False
     warned: bool = False
     ready_at_s: float | None = None
@@ -135,13 +138,13 @@ def _follow_promise(state: State, view: View) -> State:
     """Memory that was given out and not yet touched: it grows by what is given out, and shrinks by what use grows."""
     before = state.view
     if before is None:
-        return replace(state, touched_at_s=view.at_s)
+        return replace(state, touched_cpu_s=view.cpu_s)
     given, grown = view.net_bytes - before.net_bytes, view.used_bytes - before.used_bytes
     promised = max(0, state.promised_bytes + given - max(0, grown))
-    touched_at_s = view.at_s if grown >= STILL_BYTES or given > 0 else state.touched_at_s
-    if view.at_s - touched_at_s >= SPARSE_S:
+    touched_cpu_s = view.cpu_s if grown >= STILL_BYTES or given > 0 else state.touched_cpu_s
+    if view.cpu_s - touched_cpu_s >= (SPARSE_SLOW_CPU_S if view.airbag_bytes else SPARSE_CPU_S):
         promised = 0
-    return replace(state, promised_bytes=promised, touched_at_s=touched_at_s)
+    return replace(state, promised_bytes=promised, touched_cpu_s=touched_cpu_s)
 
 
 def _get_ready(state: State, view: View) -> tuple[State, tuple[Step, ...]]:

@@ -10,7 +10,8 @@ from crashcart.guard.policy import (
     CALM_S,
     FULL_SHARE,
     PYTHON_BYTES,
-    SPARSE_S,
+    SPARSE_CPU_S,
+    SPARSE_SLOW_CPU_S,
     STOP_S,
     TRIM_S,
     Decision,
@@ -75,8 +76,16 @@ def test_touching_what_was_promised_turns_it_into_use() -> None:
 
 def test_a_promise_that_is_not_touched_lapses() -> None:
     given = replace(CALM, at_s=1.01, net_bytes=GIB)
-    later = replace(given, at_s=1.02 + SPARSE_S)
+    later = replace(given, at_s=9.0, cpu_s=SPARSE_CPU_S)
     assert after(CALM, given, later).left_bytes == 2 * GIB - RESERVE
+    waiting = replace(given, at_s=9.0)
+    assert after(CALM, given, waiting).left_bytes == GIB - RESERVE, "a program that waits touches nothing"
+
+
+def test_a_program_on_its_airbag_has_longer_to_touch_what_it_was_promised() -> None:
+    given = replace(CALM, at_s=1.01, net_bytes=GIB, airbag_bytes=GIB)
+    assert after(CALM, given, replace(given, at_s=9.0, cpu_s=1.0)).left_bytes == GIB - RESERVE
+    assert after(CALM, given, replace(given, at_s=9.0, cpu_s=SPARSE_SLOW_CPU_S)).left_bytes == 2 * GIB - RESERVE
 
 
 def test_freeing_what_was_promised_ends_the_promise() -> None:
