@@ -18,6 +18,7 @@
 #define RESERVATION_AT_MOST ((size_t)1 << 42)
 #define RESERVATION_ALIGNMENT (2 * MIB)
 #define RETRY_NS 1000000000
+#define FOLIO_UNITS 32 /* 2 MiB */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -210,10 +211,10 @@ static void mark_run(size_t first, size_t count, const struct wish *wish)
 }
 
 /* Make the run usable: disk space behind it, and access. */
-static bool back_run(size_t first, size_t bytes, bool sparse)
+static bool back_run(size_t first, size_t count, size_t bytes, bool sparse)
 {
     bool set_aside = true;
-    if (!sparse && !file_set_aside(first * UNIT, bytes, &set_aside))
+    if (!sparse && !file_set_aside(first * UNIT, count * UNIT, &set_aside))
         return false;
     if (system_mprotect(address_of(first), bytes, PROT_READ | PROT_WRITE) != 0)
         return false;
@@ -228,7 +229,7 @@ static bool back_run(size_t first, size_t bytes, bool sparse)
 static void *take_run(size_t count, const struct wish *wish)
 {
     size_t first = find_run(count, wish->alignment);
-    if (first == pool.unit_count || !back_run(first, backed_bytes(count, wish), wish->sparse))
+    if (first == pool.unit_count || !back_run(first, count, backed_bytes(count, wish), wish->sparse))
         return NULL;
     mark_run(first, count, wish);
     return address_of(first);
@@ -299,9 +300,36 @@ static void mark_dirty(size_t first, size_t count)
         pool.units[i].dirty = true;
 }
 
+/* The kernel's folios may be larger than a page, and a write to one page can take disk space for all of its folio: also
+ * for free units beside the run. So the hole is made wider, over all that is free around it. */
+static size_t wide_start(uintptr_t start)
+{
+    size_t unit = (start - pool.base) / UNIT, window = unit & ~(size_t)(FOLIO_UNITS - 1);
+    if (pool.units[unit].kind != UNIT_FREE)
+        return start - pool.base;
+    while (unit > window && pool.units[unit - 1].kind == UNIT_FREE)
+        unit--;
+    return unit * UNIT;
+}
+
+static size_t wide_end(uintptr_t end)
+{
+    size_t unit = (end - 1 - pool.base) / UNIT, window = (unit | (FOLIO_UNITS - 1)) + 1;
+    if (pool.units[unit].kind != UNIT_FREE)
+        return end - pool.base;
+    for (unit++; unit < window && unit < pool.unit_count && pool.units[unit].kind == UNIT_FREE; unit++)
+        ;
+    return unit * UNIT;
+}
+
+/* Of pages that are marked as free. */
 static void release(uintptr_t start, uintptr_t end)
 {
     size_t first = (start - pool.base) / UNIT, count = (end - pool.base + UNIT - 1) / UNIT - first;
+    size_t from = wide_start(start), to = wide_end(end);
+    system_mprotect((void *)start, end - start, PROT_NONE);
+    if (file_punch(from, to - from))
+        return;
     if (!discard((void *)start, end - start))
         mark_dirty(first, count);
     system_mprotect((void *)start, end - start, PROT_NONE);
@@ -311,8 +339,8 @@ void pool_free_units(size_t first, size_t count)
 {
     if (!pool_is_ours())
         return;
-    release(pool.base + first * UNIT, pool.base + (first + count) * UNIT);
     free_pages(first, count, all_pages());
+    release(pool.base + first * UNIT, pool.base + (first + count) * UNIT);
 }
 
 void pool_free(void *block)
@@ -386,9 +414,9 @@ static void for_runs(uintptr_t start, uintptr_t end, void (*act)(uintptr_t, uint
 static void unmap_run(uintptr_t start, uintptr_t end, bool sparse)
 {
     (void)sparse;
-    release(start, end);
     for (size_t unit = (start - pool.base) / UNIT; pool.base + unit * UNIT < end; unit++)
         free_pages(unit, 1, pages_within(unit, start, end));
+    release(start, end);
 }
 
 /* Pages that the program has mapped over are its own; here they become ours again, but are not used any more. */

@@ -5,14 +5,18 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -98,18 +102,28 @@ static inline char *slot_of(pid_t pid)
     return NULL;
 }
 
-/* The blocks (of 512 bytes) on disk of this process's airbag file; -1: there is no such file. */
+/* The airbag's file of this process; -1: there is none. */
+static inline int airbag_file(void)
+{
+    struct stat status;
+    for (int fd = 700; fd < 720; fd++)
+        if (fstat(fd, &status) == 0 && status.st_nlink == 0 && status.st_size >= (off_t)(64 * MIB))
+            return fd;
+    return -1;
+}
+
+/* Its blocks (of 512 bytes) on disk; -1: there is no such file. The blocks in which a file system notes where the data is
+ * do not count: some are kept when the last data is gone. */
 static inline long airbag_blocks(void)
 {
     struct stat status;
-    char path[64], name[512];
-    for (int fd = 700; fd < 720; fd++) {
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        ssize_t length = readlink(path, name, sizeof name - 1);
-        if (length > 0 && fstat(fd, &status) == 0 && status.st_nlink == 0 && status.st_size >= (off_t)(64 * MIB))
-            return (long)status.st_blocks;
-    }
-    return -1;
+    struct fiemap map = {.fm_length = FIEMAP_MAX_OFFSET, .fm_flags = FIEMAP_FLAG_SYNC};
+    int fd = airbag_file();
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return -1;
+    if (status.st_blocks < 64 && ioctl(fd, FS_IOC_FIEMAP, &map) == 0 && map.fm_mapped_extents == 0)
+        return 0;
+    return (long)status.st_blocks;
 }
 
 static inline void fill(void *block, size_t bytes, unsigned seed)
