@@ -193,6 +193,8 @@ class Guard:
             "source": self._source,
         }
         write_json(self._folder / LIMIT_FILE, facts)
+        if self._shared is not None:
+            self._shared.touch_below(limit_bytes // 2)
 
     def _tell_refusals(self, shared: Shared, view: policy.View) -> None:
         """An event for each refusal since the last look."""

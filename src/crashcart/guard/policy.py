@@ -140,7 +140,7 @@ def _follow_promise(state: State, view: View) -> State:
     if before is None:
         return replace(state, touched_cpu_s=view.cpu_s)
     given, grown = view.net_bytes - before.net_bytes, view.used_bytes - before.used_bytes
-    promised = max(0, state.promised_bytes + given - max(0, grown))
+    promised = max(0, min(state.promised_bytes + given - grown, view.net_bytes))
     touched_cpu_s = view.cpu_s if grown >= STILL_BYTES or given > 0 else state.touched_cpu_s
     if view.cpu_s - touched_cpu_s >= (SPARSE_SLOW_CPU_S if view.airbag_bytes else SPARSE_CPU_S):
         promised = 0

@@ -11,7 +11,9 @@ Does not cover: what the figures should be (`policy.py`). The layout is that of 
       24  i64      beat_ns: when it was set  88  u64  refused_count
       32  u32      squeeze                   96  16 refusals of 64 bytes
       40  u64      bound_bytes             1152  u64  raised_count: exceptions raised by the guard's module inside
-      48  u64      floor_bytes             2048  64 processes of 32 bytes
+      48  u64      floor_bytes             1160  i64  dense_below: with less left, large blocks are touched at once
+                                           1168  i64  sparse_bytes: the part of the airbag that is not on disk yet
+                                           2048  64 processes of 32 bytes
                                            4096  the airbag's directory
 """
 
@@ -35,7 +37,7 @@ NO_LIMIT = 2**62
 _ON, _SQUEEZE = 12, 32
 _LEFT, _BEAT, _BOUND, _FLOOR, _NET, _AIRBAG, _PYTHON, _SERVED, _REFUSED = 16, 24, 40, 48, 56, 64, 72, 80, 88
 _REFUSALS, _REFUSAL_BYTES, _MOST_REFUSALS = 96, 64, 16
-_RAISED = 1152
+_RAISED, _DENSE, _SPARSE = 1152, 1160, 1168
 _SLOTS, _SLOT_BYTES, _MOST_SLOTS = 2048, 32, 64
 _DIRECTORY, _DIRECTORY_BYTES = 4096, 4096
 _REFUSAL = struct.Struct("<Qqqqii24s")
@@ -127,8 +129,12 @@ class Shared:
 
     @property
     def airbag_bytes(self) -> int:
-        """Bytes on the airbag now, over all processes."""
-        return self._words[_AIRBAG // 8]
+        """Bytes on the airbag now, over all processes; without zeroes that may never be touched."""
+        return max(0, self._words[_AIRBAG // 8] - max(0, self._words[_SPARSE // 8]))
+
+    def touch_below(self, left_bytes: int) -> None:
+        """With less left than this, large blocks are touched as soon as they are given out."""
+        self._words[_DENSE // 8] = left_bytes
 
     @property
     def python_bytes(self) -> int:

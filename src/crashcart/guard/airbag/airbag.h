@@ -97,7 +97,11 @@ struct guard {
     _Atomic uint64_t airbag_served_bytes;
     _Atomic uint64_t refused_count;
     struct refusal refusals[REFUSALS];
-    char reserved[928];
+    char reserved[32];
+    _Atomic uint64_t raised_count; /* exceptions; counted by the module inside */
+    _Atomic int64_t dense_below;   /* with less left than this, a block is touched as soon as it is given out */
+    _Atomic int64_t sparse_bytes;  /* the part of airbag_bytes that takes no disk space until it is touched */
+    char reserved_too[872];
     struct slot slots[SLOTS];
     char directory[DIRECTORY_BYTES];
 };
@@ -106,6 +110,7 @@ _Static_assert(sizeof(void *) == 8, "the reservation needs the address space of 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the counters must be atomic without locks, also between processes");
 _Static_assert(sizeof(struct refusal) == 64 && offsetof(struct guard, refusals) == 96, "the ring of refusals");
 _Static_assert(sizeof(struct slot) == 32 && offsetof(struct guard, slots) == 2048, "the slots");
+_Static_assert(offsetof(struct guard, raised_count) == 1152, "the words behind the refusals");
 _Static_assert(offsetof(struct guard, directory) == 4096, "the directory");
 
 /* The guard's file, or a still one of our own while this process is not guarded. */

@@ -9,6 +9,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
+#endif
 
 static void *no_memory(void)
 {
@@ -101,12 +106,26 @@ COLD static void *allocate_over_budget(const struct request *request)
     return no_memory();
 }
 
+/* Near the limit, memory that was given out and is not yet touched would be given out twice: the watcher sees only what
+ * is touched. Zeroes may be meant to stay untouched. */
+static void touch_if_near(void *block, const struct request *request)
+{
+    if (block == NULL || request->function == CALLOC || atomic_load(&guard->left) >= atomic_load(&guard->dense_below))
+        return;
+    uintptr_t page = page_bytes(), start = ((uintptr_t)block + page - 1) & ~(page - 1);
+    uintptr_t end = ((uintptr_t)block + request->size) & ~(page - 1);
+    if (end > start)
+        system_madvise((void *)start, end - start, MADV_POPULATE_WRITE);
+}
+
 static void *allocate_large(const struct request *request)
 {
     small_trim();
     if (!budget_take(request->size))
         return allocate_over_budget(request);
-    return counted(real_allocate(request), request->size);
+    void *block = counted(real_allocate(request), request->size);
+    touch_if_near(block, request);
+    return block;
 }
 
 void *allocate(const struct request *request)

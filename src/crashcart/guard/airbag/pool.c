@@ -205,6 +205,8 @@ static void mark_run(size_t first, size_t count, const struct wish *wish)
             unit->dirty = rest < UNIT;
         }
     }
+    if (wish->sparse)
+        atomic_fetch_add(&guard->sparse_bytes, (int64_t)(count * UNIT));
     pool.used_units += count;
     if (first == pool.first_free)
         pool.first_free = first + count;
@@ -288,6 +290,8 @@ static void free_pages(size_t first, size_t count, uint16_t pages)
         if (unit->live != 0)
             continue;
         unit->kind = UNIT_FREE;
+        if (unit->sparse)
+            atomic_fetch_sub(&guard->sparse_bytes, (int64_t)UNIT);
         pool.used_units--;
         pool.first_free = i < pool.first_free ? i : pool.first_free;
         airbag_count_down(UNIT);
