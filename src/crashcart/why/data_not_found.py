@@ -14,7 +14,7 @@ from crashcart.why._statement import Statement, conclude, first_sentence
 from crashcart.why._text import stated
 
 _PATH = re.compile(
-    r"['\"`]([^'\"`\s][^'\"`]{0,400})['\"`]|(?:^|[\s=:(])((?:/|[A-Za-z]:\\|gs://|s3://|\.{1,2}/)[^\s;,'\")]+)"
+    r"['\"`]([^'\"`\s][^'\"`]{0,400})['\"`]|(?:^|[\s=:(])((?:/|[A-Za-z]:\\|\w{2,5}://|\.{1,2}/)[^\s;,'\")]+)"
 )
 _DENIED = re.compile(r"permission|errno 13|access is denied|403")
 _DIRECTORY = re.compile(r"isadirectory|errno 21|notadirectory|errno 20")
@@ -56,7 +56,7 @@ def data_not_found(
             continue
         facts = (
             [f"the working directory was {program.cwd}"]
-            if program and path and not path.startswith(("/", "gs:", "s3:"))
+            if program and path and not path.startswith("/") and "://" not in path
             else []
         )
         yield conclude(statement, _headline(text, statement.words, path), _remedy(text, path), *facts)
@@ -103,6 +103,11 @@ def _headline(text: str, words: str, path: str | None) -> str:
 
 def _remedy(text: str, path: str | None) -> tuple[str, ...]:
     name = path or "the path"
+    if path and "://" in path:
+        return (
+            f"open the address yourself: `curl -I {path}`; correct it, or give what it asks for (a token, a login)",
+            "download the file once, keep it beside the program, and read it from there",
+        )
     if _DENIED.search(text):
         return (
             f"`ls -l {name}` shows who may read it; change the owner or mode, or write elsewhere",

@@ -9,6 +9,7 @@ from crashcart.evidence import (
     ChildEnd,
     Ending,
     ErrorRecord,
+    Holder,
     HolderNote,
     KernelLog,
     Machine,
@@ -64,8 +65,8 @@ def memory_grew_step_after_step(
 
     The program ended for lack of memory; before that its memory rose in many even parts over seconds, while the main
     thread was seen at different places of a loop (one large allocation rises within a single call); or a named container
-    was seen to gain many elements that make up most of the growth. A last step after the loop, such as joining the parts,
-    is not blamed on the loop.
+    was seen to gain many elements that make up most of the growth; the line named then is one that fills it. A last step
+    after the loop, such as joining the parts, is not blamed on the loop.
 
     ## What to do
 
@@ -112,17 +113,15 @@ def memory_grew_step_after_step(
             "build models, datasets and tf.functions once, before the loop; bound caches and histories",
         ),
         Confidence.LIKELY,
-        _growing_place(dumps, rise, grown[1].name if grown is not None and named else None)
+        (_growing_place(dumps, rise, grown[1]) if grown is not None and named else None)
         or last_place(stacks, pid, ending),
         held_words(holders, ending),
     )
 
 
-def _growing_place(dumps: list[StackDump], rise: Rise, holder: str | None) -> Where | None:
-    """The line seen in the loop that puts something into the growing container."""
-    if holder is None:
-        return None
-    name = re.escape(holder.rpartition(".")[2])
+def _growing_place(dumps: list[StackDump], rise: Rise, holder: Holder) -> Where | None:
+    """The line seen in the loop that puts something into the growing container; else the only one that the source has."""
+    name = re.escape(holder.name.rpartition(".")[2])
     grows = re.compile(
         rf"\b{name}\s*(?:\.(?:append|extend|add|insert|put|update|setdefault|push)\b|\[[^\]]*\]\s*=|\+=)"
     )
@@ -131,4 +130,4 @@ def _growing_place(dumps: list[StackDump], rise: Rise, holder: str | None) -> Wh
             for frame in reversed(stack.frames) if rise.start_s <= dump.at_s <= rise.end_s + 1 else ():
                 if frame.own and frame.source and grows.search(frame.source):
                     return place(frame)
-    return None
+    return place(holder.filled_at)

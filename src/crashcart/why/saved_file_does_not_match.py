@@ -18,7 +18,7 @@ _OTHER_VERSION = (
     " install tf_keras`"
     " and TF_USE_LEGACY_KERAS=1 (legacy Keras)"
 )
-_REBUILD = "or build the model in code as it was, and load only the weights: model.load_weights(path)"
+_REBUILD = "build the model in code as it was, and load only the weights: model.load_weights(path)"
 _ADVICE: tuple[Advice, ...] = (
     advice(
         r"deseriali|cannot be imported|unknown (?:layer|object|loss|metric|optimizer|activation|initializer)"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 
 from crashcart.evidence import Ending, Environment, ErrorRecord, Frame, Log, place
 from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
-from crashcart.why._names import shadowing_file
+from crashcart.why._names import FRAMEWORKS, circular_files, shadowing_file, words_of
 from crashcart.why._said import Force, Said, own_frame, said_by_error
 from crashcart.why._statement import first_sentence, judge_confidence, quote_error, with_source
 from crashcart.why._text import main_error, states_a_kind
@@ -21,15 +22,23 @@ _USUAL_IMPORTS = {
     "plt": "import matplotlib.pyplot as plt",
     "keras": "from tensorflow import keras",
     "torch": "import torch",
-    "os": "import os",
 }
 _PACKAGES = {
-    "cv2": "opencv-python",
-    "PIL": "pillow",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-    "skimage": "scikit-image",
-}
+    "cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml", "skimage": "scikit-image",
+    "bs4": "beautifulsoup4", "dateutil": "python-dateutil", "dotenv": "python-dotenv", "Crypto": "pycryptodome",
+    "attr": "attrs", "serial": "pyserial", "usb": "pyusb", "git": "gitpython", "docx": "python-docx", "fitz": "pymupdf",
+    "tensorflow_datasets": "tensorflow-datasets", "tensorflow_hub": "tensorflow-hub", "tf_keras": "tf-keras",
+}  # fmt: skip
+"""Distributions that are not called as the module they bring."""
+_SAME_NAME = FRAMEWORKS | words_of(
+    """
+    tqdm requests h5py pyarrow polars numba sympy statsmodels joblib dask fsspec s3fs gcsfs boto3 pydantic click rich
+    typer wandb mlflow optuna hydra omegaconf datasets tokenizers accelerate diffusers onnx onnxruntime tensorboardX
+    openpyxl xlrd lxml sqlalchemy psycopg2 redis flask fastapi uvicorn pytest hypothesis librosa soundfile imageio av
+    albumentations einops timm shap catboost faiss sentencepiece sacremoses tiktoken openai psutil absl tabulate
+    """
+)
+"""Modules whose distribution has the same name."""
 
 
 @rule("W501", "uncaught-python-error", Rank.LAST_RESORT)
@@ -84,6 +93,10 @@ def _remedy(said: Said, frame: Frame | None, environment: Environment | None) ->
     shadow = shadowing_file(said)
     if shadow:
         yield f"rename your own file {shadow}: it hides the package of that name; delete its __pycache__ too"
+    circle = circular_files(said)
+    if circle:
+        names = " and ".join(file.rpartition("/")[2] for file in circle[-2:])
+        yield f"{names} import each other: move what both need into a third file, or import inside the function that uses it"
     yield from _for_names(said, environment)
     if said.type == "KeyError":
         yield "print the keys that there are, just before the line; compare spelling, spaces and types (1 is not '1')"
@@ -96,15 +109,30 @@ def _remedy(said: Said, frame: Frame | None, environment: Environment | None) ->
 
 
 def _for_names(said: Said, environment: Environment | None) -> Iterator[str]:
-    if said.type == "NameError" and (match := re.search(r"name '(\w+)' is not defined", said.words)):
-        usual = _USUAL_IMPORTS.get(match[1])
-        yield (
-            f"`{usual}` is missing at the top"
-            if usual
-            else f"define {match[1]} before that line, or correct its spelling"
-        )
+    if said.type in ("NameError", "UnboundLocalError") and (
+        match := re.search(r"name '(\w+)' is not defined", said.words)
+    ):
+        yield _for_undefined(match[1])
     if said.type in ("ModuleNotFoundError", "ImportError") and (
         match := re.search(r"No module named '?(\w+)", said.words)
     ):
         python = environment.executable if environment and environment.executable else "python"
-        yield f"install it into this very interpreter: `{python} -m pip install {_PACKAGES.get(match[1], match[1])}`"
+        yield from _for_module(match[1], python)
+
+
+def _for_undefined(name: str) -> str:
+    usual = _USUAL_IMPORTS.get(name) or (f"import {name}" if name in sys.stdlib_module_names else None)
+    return f"`{usual}` is missing at the top" if usual else f"define {name} before that line, or correct its spelling"
+
+
+def _for_module(name: str, python: str) -> Iterator[str]:
+    """What pip can bring is advised to be installed; a name that may well be a file of the user's own is not."""
+    package = _PACKAGES.get(name) or (name if name in _SAME_NAME else None)
+    if package:
+        yield f"install it into this very interpreter: `{python} -m pip install {package}`"
+        return
+    yield f"if {name} is a file or folder of your own: start the program from its folder, or set PYTHONPATH to it"
+    yield (
+        f"if it is a package: find out what pip calls it (names differ, and a wrong one may bring foreign code),"
+        f" then `{python} -m pip install` that"
+    )

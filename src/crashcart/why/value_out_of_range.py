@@ -26,7 +26,7 @@ _ADVICE: tuple[Advice, ...] = (
         "an index is {have}, but the table has {count} rows",
         "make the table large enough: Embedding(input_dim = largest index + 1); vocabulary sizes must count padding"
         " and unknown tokens",
-        "or find the token, label or index that is {have}: np.max(x), np.min(x)",
+        "find the token, label or index that is {have}: np.max(x), np.min(x)",
     ),
     advice(
         r"nan|infinity|\binfs?\b|non-finite",

@@ -181,3 +181,32 @@ def test_a_program_can_mark_a_moment_itself(crashcart: Crashcart) -> None:
     assert done.out == "True\n"
     assert done.folder is not None
     assert [event.text for event in read_recording(done.folder).events or () if event.kind == "note"] == ["phase two"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exception groups came with Python 3.11")
+def test_the_members_of_an_exception_group_are_recorded(crashcart: Crashcart) -> None:
+    source = (
+        "def fetch(shard):\n    raise ConnectionError(shard)\nerrors = []\n"
+        "for shard in ('a', 'b'):\n    try:\n        fetch(shard)\n    except ConnectionError as error:\n        errors.append(error)\n"
+        "raise ExceptionGroup('failed', [ExceptionGroup('inner', errors[:1]), errors[1]])\n"
+    )
+    done = crashcart.run(source)
+    (record,) = inside(done.folder, "error")
+    error = record["error"]
+    assert isinstance(error, dict)
+    assert [(each["message"], each["frames"][-1][1]) for each in error["chain"]] == [("a", 2), ("b", 2)]
+
+
+def test_a_stack_that_the_program_prints_itself_is_the_crashs_own(crashcart: Crashcart) -> None:
+    from crashcart.blackbox.read import read_recording
+
+    program = crashcart.program("import ctypes\ndef poke():\n    ctypes.string_at(16)\npoke()\n")
+    crashcart("run", "--", PYTHON, "-X", "faulthandler", program)
+    folder = crashcart.last()
+    assert folder is not None
+    crash = read_recording(folder).crash
+    assert crash is not None and crash.python is not None
+    stack = crash.python.current_stack()
+    own = stack.own_frame() if stack is not None else None
+    assert own is not None and (own.line, own.function, own.source) == (3, "poke", "ctypes.string_at(16)")
+    assert stack is not None and stack.main

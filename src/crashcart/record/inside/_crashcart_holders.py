@@ -141,13 +141,13 @@ def is_own(file: str) -> bool:
 def _holders_of(around: _Survey, name: str, scope: str, value: Any) -> list[dict[str, Any]]:
     measured = _measure(around, value, 0)
     if measured is not None:
-        return [_holder(name, scope, value, measured)] if measured[0] >= SMALLEST_BYTES else []
+        return [_holder(name, scope, measured)] if measured[0] >= SMALLEST_BYTES else []
     found = []
     for attribute, item in _attributes(value)[:40]:
         measured = None if id(item) in around.seen else _measure(around, item, 0)
         if measured is not None and measured[0] >= SMALLEST_BYTES:
             around.seen.add(id(item))
-            found.append(_holder(f"{name}.{attribute}", scope, item, measured))
+            found.append(_holder(f"{name}.{attribute}", scope, measured))
     return found
 
 
@@ -169,12 +169,9 @@ def _attributes(value: Any) -> list[tuple[str, Any]]:
     return list(dict.copy(held).items()) if type(held) is dict else []
 
 
-def _holder(name: str, scope: str, value: Any, measured: tuple[int, str, str, int | None]) -> dict[str, Any]:
+def _holder(name: str, scope: str, measured: tuple[int, str, str, int | None]) -> dict[str, Any]:
     count_bytes, kind, detail, count = measured
-    owner = str(type(value).__module__).partition(".")[0]
-    return {
-        "name": name, "scope": scope, "bytes": count_bytes, "kind": kind, "detail": detail, "count": count, "owner": owner,
-    }  # fmt: skip
+    return {"name": name, "scope": scope, "bytes": count_bytes, "kind": kind, "detail": detail, "count": count}
 
 
 def _measure(around: _Survey, value: Any, depth: int) -> tuple[int, str, str, int | None] | None:
