@@ -15,6 +15,8 @@ from crashcart.units import MIB
 BINS = 8
 LEAST_RISING_BINS = 6
 LARGEST_BIN_SHARE = 0.5
+LARGEST_LAST_SHARE = 0.1
+"""Joining parts doubles them; a step that was not seen before and is one of many brings next to nothing."""
 SHORTEST_RISE_S = 2.5
 """A single allocation touches its pages at gigabytes a second and is over sooner in any group that a test can afford;
 what takes longer and is spread evenly is many steps."""
@@ -106,24 +108,39 @@ def is_looped(dumps: list[StackDump]) -> bool:
     return False
 
 
-def ended_inside_loop(dumps: list[StackDump], rise: Rise) -> bool:
+def ended_inside_loop(dumps: list[StackDump], rise: Rise, samples: tuple[Sample, ...] = ()) -> bool:
     """Whether the line at the end is one that the loop had come by before, rather than a last step after it.
 
-    A program that collects parts and then joins them also rises evenly; what kills it is the joining.
+    A program that collects parts and then joins them also rises evenly; what kills it is the joining, which brings much
+    of the growth by itself. A line in the same function's loop that brought little is another part of the step.
     """
-    seen = [(dump.at_s, _own_line(dump)) for dump in dumps if rise.start_s <= dump.at_s <= rise.end_s + 1]
-    lines = [(at_s, line) for at_s, line in seen if line is not None]
+    seen = [(dump.at_s, _own_line(dump), dump) for dump in dumps if rise.start_s <= dump.at_s <= rise.end_s + 1]
+    lines = [(at_s, line, dump) for at_s, line, dump in seen if line is not None]
     if not lines:
         return False
-    last = lines[-1][1]
-    stretch_s = lines[-1][0]
-    earlier = False
-    for at_s, line in reversed(lines):
-        if line != last:
-            earlier = any(other == last for other_s, other in lines if other_s < at_s)
-            break
-        stretch_s = at_s
-    return earlier or stretch_s <= rise.start_s + rise.seconds / 4
+    last_s, last, last_dump = lines[-1]
+    others = [(at_s, dump) for at_s, line, dump in lines if line != last]
+    since_s = max((at_s for at_s, _ in others), default=rise.start_s)
+    stretch_s = min((at_s for at_s, line, _ in lines if line == last and at_s > since_s), default=last_s)
+    if any(line == last for at_s, line, _ in lines if at_s < since_s) or stretch_s <= rise.start_s + rise.seconds / 4:
+        return True
+    share = _grown_since(samples, since_s) / max(1, rise.grown_bytes)
+    around = {loop for _, dump in others for loop in _loops(dump)}
+    return share <= LARGEST_LAST_SHARE and not around.isdisjoint(_loops(last_dump))
+
+
+def _grown_since(samples: tuple[Sample, ...], since_s: float) -> float:
+    """How much memory came after the time; endless where it is not known."""
+    levels = [(each.at_s, each.tree_rss_bytes) for each in samples if each.tree_rss_bytes is not None]
+    before = [level for at_s, level in levels if at_s <= since_s]
+    return max(level for _, level in levels) - before[-1] if before else float("inf")
+
+
+def _loops(dump: StackDump) -> set[tuple[str, str]]:
+    """The functions of the user's own that were in a loop of theirs."""
+    main = dump.main_stack() or dump.current_stack()
+    frames = main.frames if main is not None else ()
+    return {(frame.file, frame.function) for frame in frames if frame.own and frame.looped}
 
 
 def _own_line(dump: StackDump) -> tuple[str, int] | None:

@@ -84,7 +84,7 @@ def memory_grew_step_after_step(
     pid = scene.pid()
     dumps = dumps_of(stacks, pid)
     rise = final_rise(samples, imported_until_s(dumps))
-    if (shown is None and not refused) or rise is None or not ended_inside_loop(dumps, rise):
+    if (shown is None and not refused) or rise is None or not ended_inside_loop(dumps, rise, samples):
         return
     grown = growing_holder(holders, pid)
     gained = (grown[1].count or 0) - (grown[0].count or 0) if grown is not None else 0
@@ -109,7 +109,9 @@ def memory_grew_step_after_step(
         f"{who(program)} ran out of memory: each step of a loop kept more of it",
         tuple(facts),
         (
-            f"do not keep {what} in memory: keep plain numbers (`float(x)`), or write each result to disk",
+            f"bound the cache of {what}: `@lru_cache(maxsize=1000)`, or keep the results on disk"
+            if grown is not None and grown[1].kind == "lru_cache"
+            else f"do not keep {what} in memory: keep plain numbers (`float(x)`), or write each result to disk",
             "build models, datasets and tf.functions once, before the loop; bound caches and histories",
         ),
         Confidence.LIKELY,

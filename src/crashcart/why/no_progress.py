@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 
@@ -39,6 +40,9 @@ _LOCKS = (
     "urllib/",
 )
 
+_WAITS = re.compile(r"lock\b|semaphore|\.(?:acquire|wait|join|result|get|recv\w*)\(", re.IGNORECASE)
+"""A lock or a queue of C code waits without a frame of its own: the line itself says so."""
+
 
 @rule("W505", "no-progress", Rank.ROOT)
 def no_progress(
@@ -75,7 +79,9 @@ def no_progress(
     dump, stack, frame = waiting
     if any(word in (frame.source or "") or word in stack.frames[-1].function for word in _RIGHTLY_IDLE):
         return
-    locked = any(part in each.file for part in _LOCKS for each in stack.frames[-3:]) or "recv" in (frame.source or "")
+    locked = any(part in each.file for part in _LOCKS for each in stack.frames[-3:]) or _WAITS.search(
+        frame.source or ""
+    )
     others = [each for each in dump.stacks if each is not stack and each.own_frame() is not None]
     facts = [
         f"no processor time was used in the last {duration(idle_s)}, and the main thread stayed on the same line",

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from crashcart.evidence import Ending, Environment, ErrorRecord, Frame, Log, place
+from crashcart.evidence import Ending, Environment, ErrorRecord, Frame, Log, Program, place
 from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._names import FRAMEWORKS, circular_files, shadowing_file, words_of
@@ -15,6 +15,7 @@ from crashcart.why._statement import first_sentence, judge_confidence, quote_err
 from crashcart.why._text import main_error, states_a_kind
 
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
+_FROM = re.compile(r"(?:^|[:;]\s*)raise\b.*\sfrom\s+(?!None\b)")
 _USUAL_IMPORTS = {
     "np": "import numpy as np",
     "pd": "import pandas as pd",
@@ -47,13 +48,15 @@ def uncaught_python_error(
     log: Log | None = None,
     ending: Ending | None = None,
     environment: Environment | None = None,
+    program: Program | None = None,
 ) -> Iterator[Finding]:
     """An exception went uncaught, and none of the more specific rules knows its kind.
 
     ## What it means
 
     Python ended the program because nobody handled the exception. The deepest line of the user's own code is where to
-    look first; the exception's own words are the best description there is.
+    look first (where the program raised the exception over another, that of the other); the exception's own words are
+    the best description there is.
 
     ## How we know
 
@@ -68,28 +71,43 @@ def uncaught_python_error(
         return
     said = said_by_error(main)
     told = with_source(said.message.own_frame(), main.frames) if said.message else None
-    frame = told or own_frame(main.frames)
+    frame = told or _wrapped_frame(main) or own_frame(main.frames)
     words = first_sentence(said.words)
     yield Finding(
         cause=Cause.PYTHON_ERROR,
         headline=f"{said.type}: {words}" if words else said.type,
         because=tuple(_facts(main, frame)),
-        remedy=tuple(_remedy(said, frame, environment)),
+        remedy=(*_remedy(said, environment), _look(main, frame, program)),
         confidence=judge_confidence(main, Force.PLAIN, ending),
         where=place(frame),
     )
 
 
+def _wrapped_frame(main: ErrorRecord) -> Frame | None:
+    """Where the error began that the user's own line raised again under another name (`raise … from error`)."""
+    raised = own_frame(main.frames)
+    if raised is None or not main.chain or not _FROM.search(raised.source or ""):
+        return None
+    return own_frame(main.chain[0].frames)
+
+
 def _facts(main: ErrorRecord, frame: Frame | None) -> Iterator[str]:
     yield quote_error(main)
     for earlier in main.chain[:2]:
-        yield f"raised from or while handling {quote_error(earlier)}"
+        yield f"raised from or while handling {quote_error(earlier)}{_at(own_frame(earlier.frames))}"
     call = own_frame(main.frames)
     if frame and call and (call.file, call.line) != (frame.file, frame.line):
-        yield f"the call that ran it: {call.file}, line {call.line}" + (f": {call.source}" if call.source else "")
+        words = "it was raised again at" if _wrapped_frame(main) else "the call that ran it:"
+        yield f"{words} {call.file}, line {call.line}" + (f": {call.source}" if call.source else "")
 
 
-def _remedy(said: Said, frame: Frame | None, environment: Environment | None) -> Iterator[str]:
+def _at(frame: Frame | None) -> str:
+    if frame is None:
+        return ""
+    return f" at {frame.file.rpartition('/')[2]}:{frame.line}" + (f" `{frame.source}`" if frame.source else "")
+
+
+def _remedy(said: Said, environment: Environment | None) -> Iterator[str]:
     shadow = shadowing_file(said)
     if shadow:
         yield f"rename your own file {shadow}: it hides the package of that name; delete its __pycache__ too"
@@ -104,8 +122,16 @@ def _remedy(said: Said, frame: Frame | None, environment: Environment | None) ->
         yield "correct the source at that line, or just above it; Python names the line where it stopped understanding"
     if said.type == "AttributeError" and "'NoneType'" in said.words:
         yield "something returned None: follow the value before the dot back to the call that made it"
+
+
+def _look(main: ErrorRecord, frame: Frame | None, program: Program | None) -> str:
+    """How to stop at the line with all variables at hand."""
     at = f"{frame.file}, line {frame.line}" if frame else "the deepest line of your own in the traceback"
-    yield f"look at {at}: `python -m pdb -c continue your_script.py` stops there with all variables"
+    if program is not None and any(word.rpartition("/")[2] in ("pytest", "py.test") for word in program.argv[:4]):
+        return f"look at {at}: `python -m pytest --lf --pdb` runs the failed test again and stops there"
+    outermost = main.frames[0] if main.frames else None
+    script = outermost.file.rpartition("/")[2] if outermost and outermost.own and outermost.file.endswith(".py") else ""
+    return f"look at {at}: `python -m pdb -c continue {script or 'your_script.py'}` stops there with all variables"
 
 
 def _for_names(said: Said, environment: Environment | None) -> Iterator[str]:

@@ -151,6 +151,20 @@ def test_the_largest_named_objects_are_noted(crashcart: Crashcart) -> None:
     assert 40 << 20 <= holders["trainer.history"] < 41 << 20
 
 
+def test_what_caches_of_functions_hold_is_noted(crashcart: Crashcart) -> None:
+    source = (
+        "import functools, os\n"
+        "@functools.lru_cache(maxsize=None)\ndef endless(n): return bytes(1 << 20)\n"
+        "@functools.lru_cache(maxsize=100)\ndef bounded(n): return bytes(1 << 20)\n"
+        "for n in range(30):\n    endless(n), bounded(n)\nos.kill(os.getpid(), 49)\n"
+    )
+    done = crashcart.run(source)
+    holders = {each["name"]: each for each in inside(done.folder, "holders")[-1]["holders"]}  # type: ignore[attr-defined]
+    for name in ("endless", "bounded"):
+        assert (holders[name]["kind"], holders[name]["count"]) == ("lru_cache", 30)
+        assert 30 << 20 <= holders[name]["bytes"] < 31 << 20
+
+
 def test_noting_does_not_keep_alive_what_a_function_deletes(crashcart: Crashcart) -> None:
     source = (
         "import os, weakref\nclass Big(list):\n    pass\n"

@@ -240,18 +240,21 @@ def _container(around: _Survey, value: Any, kind: Any, depth: int) -> tuple[int,
 
 
 def _cache(around: _Survey, value: Any, depth: int) -> tuple[int, str, str, int | None] | None:
-    """What a functools cache keeps: its dictionary is among the objects that the wrapper refers to."""
+    """What a functools cache keeps: its dictionary is among the objects that the wrapper refers to. A bounded cache has
+    links in it that do not show what they hold; the wrapper then refers to each key and result itself."""
     import gc
 
     count = value.cache_info().currsize
-    kept = next((each for each in gc.get_referents(value) if type(each) is dict and len(each) == count), None)
+    known = gc.get_referents(value)
+    kept = next((each for each in known if type(each) is dict and len(each) == count), None)
     if not count or kept is None:
         return None
-    total, looked = 0, 0
-    for entry in islice(dict.values(kept), SAMPLED):
-        looked += 1
-        measured = next((_measure(around, each, depth + 1) for each in reversed(gc.get_referents(entry))), None)
-        total += measured[0] if measured is not None else 0
+    results: list[Any] = list(islice(dict.values(kept), SAMPLED))
+    looked = len(results)
+    if type(results[0]).__name__ == "_lru_list_elem":
+        results = [each for each in known if each is not kept and not isinstance(each, type)][: 2 * looked]
+    measured = [_measure(around, each, depth + 1) for each in results]
+    total = sum(each[0] for each in measured if each is not None)
     return total * count // looked, "lru_cache", f"{count} results", count
 
 
