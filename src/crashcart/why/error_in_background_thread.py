@@ -88,12 +88,12 @@ def _confidence(
     number = signal_of(ending)
     if main is not None and main.name not in _NOT_FAILURES | _WAITED_IN_VAIN:
         return Confidence.POSSIBLE
-    if ended_well or (number is not None and not (number in _SENT_TO_WAITERS and _idle_since(error, samples))):
+    if ended_well or (number is not None and not (number in _SENT_TO_WAITERS and idle_since(error, samples))):
         return Confidence.POSSIBLE
     return Confidence.LIKELY
 
 
-def _idle_since(error: ErrorRecord, samples: tuple[Sample, ...] | None) -> bool:
+def idle_since(error: ErrorRecord, samples: tuple[Sample, ...] | None) -> bool:
     """Whether the program used hardly any processor time after the error."""
     later = [(each.at_s, each.cpu_s) for each in samples or () if error.at_s is not None and each.at_s >= error.at_s]
     known = [(at_s, cpu_s) for at_s, cpu_s in later if cpu_s is not None]

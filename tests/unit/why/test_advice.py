@@ -147,3 +147,15 @@ def test_the_codes_of_a_shell_and_of_argparse() -> None:
     assert "chmod +x" in ended(126, "job.sh: line 3: ./prepare: cannot execute").remedy[0]
     assert "--help" in ended(2, "train.py: error: unrecognized arguments: --epoch").remedy[0]
     assert "read its last output" in ended(3, "bye").remedy[0]
+
+
+def test_a_feature_called_image_is_no_damaged_image() -> None:
+    words = "Feature: image (data type: string) is required but could not be found."
+    found = verdict("InvalidArgumentError", words, own("for row in dataset:"))
+    assert found.headline == "the records do not hold the features that the parser asks for"
+
+
+def test_a_word_that_is_not_in_the_vocabulary() -> None:
+    words = "When `num_oov_indices=0` all inputs should be in vocabulary, found OOV values [b'bird'], consider setting `num_oov_indices=1`."
+    found = verdict("InvalidArgumentError", words, own("ids = lookup(animals)"))
+    assert found.cause.value == "value-range" and "num_oov_indices=1" in found.remedy[0]
