@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from crashcart.evidence import Ending, ErrorRecord, Program
 
 
@@ -16,14 +18,17 @@ _OF_A_CHILD = frozenset({
 })  # fmt: skip
 
 
+_CHILD_WORDS = re.compile(
+    r"worker|process|pool|child|signal|exit(?:ed|s)? (?:code|status|with)|return ?code|(?:status|returned|code) -?\d"
+)
+
+
 def failed_by_itself(errors: tuple[ErrorRecord, ...] | None) -> bool:
     """Whether the program ended of an exception of its own that no dead child explains."""
     own = [error for error in errors or () if error.origin == "recorded" and error.thread is None]
     if not own:
         return False
-    return _OF_A_CHILD.isdisjoint(own[-1].names()) and not any(
-        word in own[-1].message for word in ("worker", "process", "pool", "child", "exit code", "signal")
-    )
+    return _OF_A_CHILD.isdisjoint(own[-1].names()) and not _CHILD_WORDS.search(own[-1].message)
 
 
 def quoted(line: str, most: int = 160) -> str:

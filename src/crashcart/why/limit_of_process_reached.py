@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from crashcart.evidence import Ending, ErrorRecord, Log, Machine, Sample
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
+from crashcart.units import size
 from crashcart.why._said import Kind
 from crashcart.why._statement import conclude
 from crashcart.why._text import stated
@@ -100,7 +101,10 @@ def _binding_group(machine: Machine | None) -> str | None:
     return f"its container or job may have {limits[source]} threads and processes together ({source})"
 
 
+_LETTERS = {"nofile": "n", "nproc": "u", "fsize": "f"}
+
+
 def _limits(machine: Machine | None, name: str) -> Iterator[str]:
     value = (machine.rlimits or {}).get(name) if machine else None
     if value is not None:
-        yield f"the limit in force is {value} (ulimit -{ {'nofile': 'n', 'nproc': 'u', 'fsize': 'f'}[name] })"
+        yield f"the limit in force is {size(value) if name == 'fsize' else value} (ulimit -{_LETTERS[name]})"

@@ -16,6 +16,7 @@ from crashcart.why._text import main_error, states_a_kind
 
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
 _FROM = re.compile(r"(?:^|[:;]\s*)raise\b.*\sfrom\s+(?!None\b)")
+_OS = re.compile(r"^<frozen os>$|[/\\]os\.py$")
 _USUAL_IMPORTS = {
     "np": "import numpy as np",
     "pd": "import pandas as pd",
@@ -116,12 +117,56 @@ def _remedy(said: Said, environment: Environment | None) -> Iterator[str]:
         names = " and ".join(file.rpartition("/")[2] for file in circle[-2:])
         yield f"{names} import each other: move what both need into a third file, or import inside the function that uses it"
     yield from _for_names(said, environment)
-    if said.type == "KeyError":
+    known = next((step for pattern, step in _KNOWN if pattern.search(said.text)), None)
+    if known:
+        yield known
+    elif said.type == "KeyError" and said.frames and _OS.search(said.frames[-1].file):
+        yield f"set it where the program is started (`export {said.words.strip(chr(39))}=…`), or give a default: os.environ.get"
+    elif said.type == "KeyError":
         yield "print the keys that there are, just before the line; compare spelling, spaces and types (1 is not '1')"
     if said.type in ("SyntaxError", "IndentationError", "TabError"):
         yield "correct the source at that line, or just above it; Python names the line where it stopped understanding"
-    if said.type == "AttributeError" and "'NoneType'" in said.words:
-        yield "something returned None: follow the value before the dot back to the call that made it"
+    if said.type in ("AttributeError", "TypeError") and "NoneType" in said.words:
+        yield "something is None: follow the value on that line back to the call that should have made it"
+
+
+_KNOWN = tuple(
+    (re.compile(pattern), step)
+    for pattern, step in (
+        (r"Address already in use", "another program listens there: `ss -ltnp` names it; end it, or take another port"),
+        (
+            r"Connection refused|Name or service not known|Temporary failure in name resolution|Network is unreachable",
+            "the other side is not reachable from here: check host, port, proxy and VPN, and that the server runs",
+        ),
+        (
+            r"^Timeout(?:Error|Expired)",
+            "it was not ready in time: see what the other side does, then raise the timeout",
+        ),
+        (
+            r"truth value of an? (?:array|Series|DataFrame)",
+            "say which is meant: x.any() or x.all(); to choose: np.where",
+        ),
+        (
+            r"allow_pickle=False",
+            "the file holds Python objects: np.load(path, allow_pickle=True) if you trust it; else save plain numbers",
+        ),
+        (
+            r"out of bounds for u?int\d+",
+            "the number does not fit the type: convert to a wider one first, `x.astype(np.int64)`, or clip it",
+        ),
+        (
+            r"No gradients provided",
+            "argmax, rounding, casts to integers and NumPy calls have no gradient: leave them out of the loss, and compute"
+            " it inside the GradientTape",
+        ),
+        (r"values to unpack", "print what is unpacked just before the line: one entry has another length"),
+        (
+            r"^EOFError: EOF when reading a line",
+            "nobody can answer input() here: take the value from an argument or a file",
+        ),
+    )
+)
+"""What to do about errors of which the words are always the same."""
 
 
 def _look(main: ErrorRecord, frame: Frame | None, program: Program | None) -> str:

@@ -224,3 +224,14 @@ def test_a_stack_that_the_program_prints_itself_is_the_crashs_own(crashcart: Cra
     own = stack.own_frame() if stack is not None else None
     assert own is not None and (own.line, own.function, own.source) == (3, "poke", "ctypes.string_at(16)")
     assert stack is not None and stack.main
+
+
+def test_a_survey_that_runs_out_of_time_estimates_from_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    from crashcart.record.inside import _crashcart_holders as holders
+
+    monkeypatch.setattr(holders, "MOST_LOOKS", 12)
+    around = holders._Survey()
+    holders._add(around, "rows", "main", [[bytes(1 << 20)] for _ in range(100)])
+    (found,) = around.holders
+    assert 100 << 20 <= found["bytes"] < 101 << 20
+    assert found["count"] == 100

@@ -159,3 +159,45 @@ def test_a_word_that_is_not_in_the_vocabulary() -> None:
     words = "When `num_oov_indices=0` all inputs should be in vocabulary, found OOV values [b'bird'], consider setting `num_oov_indices=1`."
     found = verdict("InvalidArgumentError", words, own("ids = lookup(animals)"))
     assert found.cause.value == "value-range" and "num_oov_indices=1" in found.remedy[0]
+
+
+STEPS = (
+    ("OSError", "[Errno 98] Address already in use", "ss -ltnp"),
+    ("ValueError", "The truth value of an array with more than one element is ambiguous.", "x.any()"),
+    ("OverflowError", "Python integer 300 out of bounds for uint8", "wider"),
+    ("ValueError", "No gradients provided for any variable.", "GradientTape"),
+    ("TypeError", "unsupported operand type(s) for +: 'NoneType' and 'str'", "something is None"),
+    ("AttributeError", "Can't get attribute 'Scaler' on <module '__main__' from '/home/ann/a.py'>", "import Scaler"),
+)
+
+
+@pytest.mark.parametrize(("type_", "words", "step"), STEPS)
+def test_the_first_step_fits_the_words(type_: str, words: str, step: str) -> None:
+    assert step in verdict(type_, words, own("x = f(y)")).remedy[0]
+
+
+def test_a_variable_of_the_environment_is_set_where_the_program_starts() -> None:
+    found = verdict(
+        "KeyError", "'TRAIN_BUCKET'", own("os.environ['TRAIN_BUCKET']"), Frame("<frozen os>", 679, "__getitem__")
+    )
+    assert "export TRAIN_BUCKET=" in found.remedy[0]
+
+
+def test_a_command_that_is_not_installed_is_no_missing_data_file() -> None:
+    frames = (
+        own("subprocess.run(['ffmpeg', '-i', 'a.mp4'])"),
+        Frame("/usr/lib/python3.11/subprocess.py", 1917, "_execute_child"),
+    )
+    found = verdict("FileNotFoundError", "[Errno 2] No such file or directory: 'ffmpeg'", *frames)
+    assert found.headline == "the command ffmpeg was not found"
+
+
+def test_the_reason_behind_a_shape_that_keras_could_not_infer() -> None:
+    words = (
+        "\x1b[1mCould not automatically infer the output shape / dtype of 'a' (of type A). Either the `A.call()` method is"
+        " incorrect, or you need to implement the `A.compute_output_spec() / compute_output_shape()` method. Error"
+        " encountered:\n\nDimensions must be equal, but are 32 and 64 for '{{node MatMul}} = BatchMatMulV2[T=DT_FLOAT]"
+        "(Placeholder, W)' with input shapes: [?,12,32], [64,64].\x1b[0m"
+    )
+    found = verdict("ValueError", words, own("scores = tf.matmul(x, self.w)"))
+    assert found.headline.startswith("shapes do not fit: [?, 12, 32] against [64, 64]")

@@ -230,13 +230,27 @@ def _container(around: _Survey, value: Any, kind: Any, depth: int) -> tuple[int,
     else:
         sample = list(islice(_ITERABLES[kind](value), SAMPLED))
     distinct = {id(item): item for item in sample}
-    measured = [each for each in (_measure(around, item, depth + 1) for item in distinct.values()) if each is not None]
+    measured, looked = _measured(around, list(distinct.values()), depth)
     if not measured:
         return own_bytes, f"{kind.__name__} of {type(sample[0]).__name__}", f"{count} elements", count
-    mean_bytes = sum(each[0] for each in measured) / len(sample)  # one object many times over counts once in the sample
+    # One object many times over counts once in the sample.
+    mean_bytes = sum(each[0] for each in measured) * len(distinct) / looked / len(sample)
     names = {each[1] for each in measured}
     what = names.pop() if len(names) == 1 else "mixed objects"
     return int(own_bytes + mean_bytes * count), f"{kind.__name__} of {what}", f"{count} elements", count
+
+
+def _measured(around: _Survey, items: list[Any], depth: int) -> tuple[list[tuple[int, str, str, int | None]], int]:
+    """The measures of as many items as the survey has time for (at least one), and how many were looked at."""
+    found = []
+    for looked, item in enumerate(items):
+        try:
+            found.append(_measure(around, item, depth + 1))
+        except _SpentError:
+            if not looked:
+                raise
+            return [each for each in found if each is not None], looked
+    return [each for each in found if each is not None], len(items)
 
 
 def _cache(around: _Survey, value: Any, depth: int) -> tuple[int, str, str, int | None] | None:
