@@ -146,18 +146,20 @@ def in_loop(file: str, line: int) -> bool | None:
     return isinstance(innermost, _LOOPS) and line <= (innermost.body[-1].end_lineno or line)
 
 
-def filling_lines(file: str, name: str) -> list[tuple[int, str]]:
-    """The lines, with their functions, that put something into a container: `name.append(…)`, `name[…] = …`, `name += …`.
+def filling_lines(file: str, names: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
+    """For each name the lines, with their functions, that put something into the container: `name.append(…)`,
+    `name[…] = …`, `name += …`.
 
-    `name` may be dotted (`trainer.history`); then its last part counts, since methods call the object `self`.
+    A name may be dotted (`trainer.history`); then its last part counts, since methods call the object `self`.
     """
     lines = _lines(file)
     try:
         tree = ast.parse("\n".join(lines or []))
     except (SyntaxError, ValueError, RecursionError):
-        return []
-    found = sorted({node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and _fills(node, name)})
-    return [(line, _function_at(tree, line)) for line in found]
+        return {}
+    statements = [node for node in ast.walk(tree) if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign))]
+    found = {name: sorted({node.lineno for node in statements if _fills(node, name)}) for name in names}
+    return {name: [(line, _function_at(tree, line)) for line in each] for name, each in found.items()}
 
 
 def _fills(node: ast.stmt, name: str) -> bool:

@@ -46,7 +46,10 @@ def _with_filling_lines(evidence: Evidence) -> Evidence:
         return evidence
     files = _unchanged_own_files(evidence)
     names = {each.name for note in evidence.holders for each in note.holders if each.count is not None}
-    lines = {name: _filling_line(files, name) for name in names}
+    found = [(file, filling_lines(file, names)) for file in files]
+    lines = {
+        name: _only_line([(file, *each) for file, known in found for each in known.get(name, ())]) for name in names
+    }
     notes = (
         replace(note, holders=tuple(replace(each, filled_at=lines.get(each.name)) for each in note.holders))
         for note in evidence.holders
@@ -65,9 +68,11 @@ def _unchanged_own_files(evidence: Evidence) -> list[str]:
     return [file for file in list(files)[:MOST_FILES] if (changed_unix_s(file) or ended_s) < ended_s]
 
 
-def _filling_line(files: list[str], name: str) -> Frame | None:
-    found = [Frame(file, line, function, own=True) for file in files for line, function in filling_lines(file, name)]
-    return replace(found[0], source=source_line(found[0].file, found[0].line)) if len(found) == 1 else None
+def _only_line(found: list[tuple[str, int, str]]) -> Frame | None:
+    if len(found) != 1:
+        return None
+    file, line, function = found[0]
+    return Frame(file, line, function, source_line(file, line), own=True)
 
 
 def _unseen(evidence: Evidence) -> Evidence:

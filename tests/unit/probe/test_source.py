@@ -246,8 +246,10 @@ def test_lines_that_fill_a_container(tmp_path: Path) -> None:
         "rows.extend(more)\n"
         "print(rows[0], rows.index(1), seen.pop())\n"
     )
-    assert filling_lines(str(path), "cache") == [(3, "embed")]
-    assert filling_lines(str(path), "trainer.history") == [(7, "step")]
-    assert filling_lines(str(path), "rows") == [(10, "<module>"), (11, "<module>")]
-    assert filling_lines(str(path), "seen") == [], "what takes out of it does not fill it"
-    assert filling_lines("/no/such/file.py", "rows") == []
+    assert filling_lines(str(path), ["cache", "trainer.history", "rows", "seen"]) == {
+        "cache": [(3, "embed")],
+        "trainer.history": [(7, "step")],
+        "rows": [(10, "<module>"), (11, "<module>")],
+        "seen": [],  # what takes out of it does not fill it
+    }
+    assert filling_lines("/no/such/file.py", ["rows"]) == {"rows": []}
