@@ -12,6 +12,11 @@ def who(program: Program | None) -> str:
     return program.name if program is not None else "the program"
 
 
+def runs_pytest(program: Program | None) -> bool:
+    """Whether the program is a test run: `pytest …` or `python -m pytest …`."""
+    return program is not None and any(word.rpartition("/")[2] in ("pytest", "py.test") for word in program.argv[:4])
+
+
 _OF_A_CHILD = frozenset({
     "BrokenProcessPool", "TerminatedWorkerError", "CalledProcessError", "EOFError", "ConnectionResetError",
     "BrokenPipeError", "Empty", "TimeoutError", "ChildProcessError", "IncompleteReadError",
@@ -19,8 +24,9 @@ _OF_A_CHILD = frozenset({
 
 
 _CHILD_WORDS = re.compile(
-    r"worker|process|pool|child|signal|exit(?:ed|s)? (?:code|status|with)|return ?code|(?:status|returned|code) -?\d"
+    r"worker|process|pool|child|exit code|signal|(?:status|returned|return ?code|with) -?(?:4|6|7|8|9|11|13[24-79])\b"
 )
+"""Words about another process, or a status that a signal leaves behind (-11, 139, and 9 as `os.wait` gives it)."""
 
 
 def failed_by_itself(errors: tuple[ErrorRecord, ...] | None) -> bool:

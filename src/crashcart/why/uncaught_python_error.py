@@ -13,6 +13,7 @@ from crashcart.why._names import FRAMEWORKS, circular_files, shadowing_file, wor
 from crashcart.why._said import Force, Said, own_frame, said_by_error
 from crashcart.why._statement import first_sentence, judge_confidence, quote_error, with_source
 from crashcart.why._text import main_error, states_a_kind
+from crashcart.why._words import runs_pytest
 
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
 _FROM = re.compile(r"(?:^|[:;]\s*)raise\b.*\sfrom\s+(?!None\b)")
@@ -172,7 +173,7 @@ _KNOWN = tuple(
 def _look(main: ErrorRecord, frame: Frame | None, program: Program | None) -> str:
     """How to stop at the line with all variables at hand."""
     at = f"{frame.file}, line {frame.line}" if frame else "the deepest line of your own in the traceback"
-    if program is not None and any(word.rpartition("/")[2] in ("pytest", "py.test") for word in program.argv[:4]):
+    if runs_pytest(program):
         return f"look at {at}: `python -m pytest --lf --pdb` runs the failed test again and stops there"
     outermost = main.frames[0] if main.frames else None
     script = outermost.file.rpartition("/")[2] if outermost and outermost.own and outermost.file.endswith(".py") else ""

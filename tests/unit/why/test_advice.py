@@ -201,3 +201,14 @@ def test_the_reason_behind_a_shape_that_keras_could_not_infer() -> None:
     )
     found = verdict("ValueError", words, own("scores = tf.matmul(x, self.w)"))
     assert found.headline.startswith("shapes do not fit: [?, 12, 32] against [64, 64]")
+
+
+def test_pytest_is_told_how_to_show_the_line() -> None:
+    program = Program(("python", "-m", "pytest", "-q"), "/home/ann", 7, 0.0, "pytest", hooked=True)
+    crashed = Evidence(ending=Ending("signal", at_s=1.0, signal=11, signal_name="SIGSEGV"), program=program)
+    found = examine(crashed, RULES).verdict
+    assert found is not None and "-p no:faulthandler" in found.remedy[0]
+    error = ErrorRecord("AssertionError", "assert 1 == 2", (own("assert f() == 2", "/home/ann/test_f.py"),))
+    failed = Evidence(ending=Ending("exit", at_s=1.0, exit_code=1), program=program, errors=(error,))
+    found = examine(failed, RULES).verdict
+    assert found is not None and "--lf --pdb" in found.remedy[-1]

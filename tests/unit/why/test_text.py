@@ -256,5 +256,9 @@ def test_an_error_about_a_childs_code_is_not_the_programs_own() -> None:
 
     for words in ("converter exited with -11", "preprocessing failed with status 9", "a worker died", "exit code 139"):
         assert not failed_by_itself((error("RuntimeError", words),)), words
-    for words in ("'batch_size'", "list index out of range", "unsupported operand type(s) for /: 'str' and 'int'"):
+    for words in (
+        "'batch_size'",
+        "the server answered with status 404",
+        "unsupported operand type(s) for /: 'str' and 'int'",
+    ):
         assert failed_by_itself((error("TypeError", words),)), words
