@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from crashcart.evidence import Holder, HolderNote, Sample, StackDump
-from crashcart.units import MIB
+from crashcart.units import MIB, size
 
 BINS = 8
 LEAST_RISING_BINS = 6
 LARGEST_BIN_SHARE = 0.5
 LARGEST_LAST_SHARE = 0.1
 """Joining parts doubles them; a step that was not seen before and is one of many brings next to nothing."""
+CLEAR_GAIN = 20
+"""A container that was seen to gain this many elements shows the steps by itself."""
+LEAST_LOOKS = 4
+"""An object that was larger each time it was looked at, this often, is built up in steps: `frame = concat([frame, new])`."""
 SHORTEST_RISE_S = 2.5
 """A single allocation touches its pages at gigabytes a second and is over sooner in any group that a test can afford;
 what takes longer and is spread evenly is many steps."""
@@ -149,18 +153,48 @@ def _own_line(dump: StackDump) -> tuple[str, int] | None:
     return (frame.file, frame.line) if frame is not None else None
 
 
-def growing_holder(notes: tuple[HolderNote, ...] | None, pid: int | None) -> tuple[Holder, Holder] | None:
-    """The named container that gained the most elements over the notes: as first seen and as last seen."""
-    first: dict[tuple[str, str], Holder] = {}
-    best: tuple[Holder, Holder] | None = None
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A named object as it was first and last seen, and whether that alone shows many steps."""
+
+    before: Holder
+    after: Holder
+    in_steps: bool
+
+    def words(self) -> str:
+        """What it gained."""
+        before, after = self.before, self.after
+        if after.count is None:
+            return (
+                f"`{after.name}` ({after.kind}) grew from {size(before.bytes)} to {size(after.bytes)}, look after look"
+            )
+        return f"`{after.name}` ({after.kind}) went from {before.count} to {after.count} elements, {size(after.bytes)}"
+
+
+def growing_holder(notes: tuple[HolderNote, ...] | None, pid: int | None) -> Grown | None:
+    """The named container that gained the most over the notes; else a single object (an array, a frame, a text) that was
+    larger at each of several looks."""
+    seen: dict[tuple[str, str], list[Holder]] = {}
     for note in notes or ():
-        if pid is not None and note.pid != pid:
-            continue
-        for holder in note.holders:
+        for holder in note.holders if pid is None or note.pid == pid else ():
             # An attribute (`self.memory`) is seen from several functions; a plain name belongs to its own.
-            earlier = first.setdefault((holder.name, "" if "." in holder.name else holder.scope), holder)
-            if holder.count is None or earlier.count is None or holder.count <= earlier.count:
-                continue
-            if best is None or holder.bytes - earlier.bytes >= best[1].bytes - best[0].bytes:
-                best = (earlier, holder)
-    return best
+            seen.setdefault((holder.name, "" if "." in holder.name else holder.scope), []).append(holder)
+    grown = [each for holders in seen.values() if (each := _container(holders) or _value(holders)) is not None]
+    return max(
+        grown, key=lambda each: (each.after.count is not None, each.after.bytes - each.before.bytes), default=None
+    )
+
+
+def _container(holders: list[Holder]) -> Grown | None:
+    gained = [(each.count or 0) - (holders[0].count or 0) for each in holders]
+    if any(each.count is None for each in holders) or max(gained) <= 0:
+        return None
+    last = max(range(len(holders)), key=lambda number: (gained[number] > 0, holders[number].bytes, number))
+    return Grown(holders[0], holders[last], gained[last] >= CLEAR_GAIN)
+
+
+def _value(holders: list[Holder]) -> Grown | None:
+    sizes = [each.bytes for each in holders]
+    rises = sum(later > earlier for earlier, later in pairwise(sizes))
+    grows = rises >= LEAST_LOOKS and sizes == sorted(sizes) and sizes[-1] >= 1.5 * sizes[0]
+    return Grown(holders[0], holders[-1], True) if grows and holders[-1].count is None else None

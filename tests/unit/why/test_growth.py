@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crashcart.evidence import Frame, Sample, Stack, StackDump
+from crashcart.evidence import Frame, Holder, HolderNote, Sample, Stack, StackDump
 from crashcart.units import MIB
-from crashcart.why._growth import ended_inside_loop, final_rise
+from crashcart.why._growth import ended_inside_loop, final_rise, growing_holder
 
 STEP = (Frame("/home/ann/train.py", 9, "<module>", "time.sleep(0.1)", own=True, looped=True),)
 CALL = (
@@ -44,3 +44,31 @@ def test_joining_after_the_loop_is_not_inside() -> None:
 
 def test_a_call_in_the_loop_that_brought_much_by_itself_is_not_inside() -> None:
     assert not inside(CALL, JUMP)
+
+
+def note(at_s: float, *holders: Holder) -> HolderNote:
+    return HolderNote(at_s, 7, holders)
+
+
+def test_an_object_that_is_larger_at_each_look_is_built_up_in_steps() -> None:
+    notes = tuple(note(at_s, Holder("log", "DataFrame", (30 + 10 * at_s) * MIB)) for at_s in range(6))
+    grown = growing_holder(notes, 7)
+    assert grown is not None and grown.in_steps
+    assert grown.words() == "`log` (DataFrame) grew from 30.0 MiB to 80.0 MiB, look after look"
+    assert growing_holder(notes[:4], 7) is None, "a few looks may have met it while it was filled once"
+    assert growing_holder(tuple(reversed(notes)), 7) is None
+    assert growing_holder(notes, 8) is None, "another process"
+
+
+def test_a_container_speaks_before_a_single_object() -> None:
+    notes = tuple(
+        note(
+            at_s,
+            Holder("log", "DataFrame", (90 + 50 * at_s) * MIB),
+            Holder("rows", "list", at_s * 9 * MIB, count=9 * at_s),
+        )
+        for at_s in range(6)
+    )
+    grown = growing_holder(notes, 7)
+    assert grown is not None and grown.after.name == "rows" and grown.in_steps
+    assert grown.words() == "`rows` (list) went from 0 to 45 elements, 45.0 MiB"
