@@ -92,11 +92,14 @@ def imported_until_s(dumps: list[StackDump]) -> float:
 
 
 def is_stepping(dumps: list[StackDump], start_s: float, end_s: float) -> bool:
-    """Whether the main thread was seen in different places while memory rose: a loop, not one long native call."""
+    """Whether the main thread was seen in different places while memory rose: a loop, not one long native call. A line that
+    only sleeps brings no memory: what rose meanwhile came between two looks, in steps."""
     places = set()
     for dump in dumps:
         main = dump.main_stack() or dump.current_stack()
-        if main is not None and start_s <= dump.at_s <= end_s:
+        if main is not None and main.frames and start_s <= dump.at_s <= end_s:
+            if main.frames[-1].own and "sleep(" in (main.frames[-1].source or ""):
+                return True
             places.add(tuple((frame.file, frame.line) for frame in main.frames))
     return len(places) >= 2
 

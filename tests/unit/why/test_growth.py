@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crashcart.evidence import Frame, Holder, HolderNote, Sample, Stack, StackDump
 from crashcart.units import MIB
-from crashcart.why._growth import ended_inside_loop, final_rise, growing_holder
+from crashcart.why._growth import ended_inside_loop, final_rise, growing_holder, is_stepping
 
 STEP = (Frame("/home/ann/train.py", 9, "<module>", "time.sleep(0.1)", own=True, looped=True),)
 CALL = (
@@ -72,3 +72,9 @@ def test_a_container_speaks_before_a_single_object() -> None:
     grown = growing_holder(notes, 7)
     assert grown is not None and grown.after.name == "rows" and grown.in_steps
     assert grown.words() == "`rows` (list) went from 0 to 45 elements, 45.0 MiB"
+
+
+def test_a_line_that_sleeps_brought_no_memory_itself() -> None:
+    call = (Frame("/home/ann/train.py", 9, "<module>", "x = np.ones(size)", own=True, looped=False),)
+    assert is_stepping([dump(at_s, STEP) for at_s in (1.0, 2.0, 3.0)], 0.5, 3.5)
+    assert not is_stepping([dump(at_s, call) for at_s in (1.0, 2.0, 3.0)], 0.5, 3.5)
