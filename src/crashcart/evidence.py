@@ -108,6 +108,8 @@ class Machine:
     limits: tuple[MemoryLimit, ...] = ()
     rlimits: Mapping[str, int | None] | None = None
     """Soft limits by name (nofile, nproc, as, data, stack, core); None as a value is unlimited."""
+    task_limits: Mapping[str, int] = field(default_factory=dict)
+    """How many threads and processes the program's groups may have together, by the file that says so (pids.max)."""
 
     def memory_limit(self) -> MemoryLimit | None:
         """The tightest bound."""
@@ -207,8 +209,6 @@ class ErrorRecord:
     pid: int | None = None
     line_number: int | None = None
     """In a log: the line that carries the exception itself."""
-    caught_depth: int | None = None
-    """How many frames of it were left out by the recorder's bound."""
 
     @property
     def name(self) -> str:
@@ -242,8 +242,8 @@ class Holder:
     """The function or module that the name lives in."""
     count: int | None = None
     """Elements, for containers."""
-    owner: str = ""
-    """The module the object's type comes from (numpy, tensorflow, …)."""
+    filled_at: Frame | None = None
+    """The one line of the user's own source that puts something into it; None where there are several, or none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,7 +316,7 @@ def _error(raw: _Raw, plain: Record) -> ErrorRecord:
         _with_source(raw, Frame(file, line or 0, function, own=raw.own.is_own(file)))
         for file, line, function in plain["frames"]
     )
-    return ErrorRecord(plain["type"], plain["message"], frames, tuple(plain["bases"]), caught_depth=plain["dropped"])
+    return ErrorRecord(plain["type"], plain["message"], frames, tuple(plain["bases"]))
 
 
 def _crash(raw: _Raw, pid: int | None, hooked: dict[int, Record]) -> Crash | None:
@@ -329,8 +329,15 @@ def _crash(raw: _Raw, pid: int | None, hooked: dict[int, Record]) -> Crash | Non
     crash = crashes.get(pid or 0) or next(iter(crashes.values()), None)
     if crash is None:
         return None
-    text = _read_text(raw.folder / f"fatal-{crash.pid}.txt")
+    text = _read_text(raw.folder / f"fatal-{crash.pid}.txt") or _printed_stack(raw)
     return replace(crash, python=_dump(raw, hooked, crash.pid, 0.0, "fatal", text)) if text else crash
+
+
+def _printed_stack(raw: _Raw) -> str:
+    """The last words of a program that has faulthandler write to its own stderr (`python -X faulthandler`)."""
+    lines = [line.text for line in (_log(raw) or Log(())).lines]
+    fatal = [number for number, line in enumerate(lines) if line.startswith("Fatal Python error: ")]
+    return "\n".join([*lines[fatal[-1] :], ""]) if fatal else ""
 
 
 def _ended_later(raw: _Raw, pid: int) -> bool:

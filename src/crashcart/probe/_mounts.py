@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from crashcart.probe._read import ROOT, read_text
+from crashcart.probe._read import ROOT, exists, read_text, under
 
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
@@ -43,6 +43,21 @@ def read_mounts(root: Path = ROOT, kind_prefix: str = "") -> tuple[Mount, ...]:
     lines = (read_text(root, "/proc/self/mountinfo") or "").splitlines()
     found = (_parse(line) for line in lines if f" - {kind_prefix}" in line)
     return tuple(mount for mount in found if mount is not None)
+
+
+def locate(path: str, mounts: list[Mount], root: Path, landmark: str) -> tuple[Mount, str]:
+    """The mount that shows a control group (the landmark is a file in it), and the group's path below its mount point.
+
+    In a container without its own cgroup namespace the path is the host's, and the mount shows only the part of the
+    hierarchy that its root field names. Where no mount covers the path, the top of a mount is the best that is visible:
+    its limit binds everything in the container.
+    """
+    covering = sorted((each for each in mounts if each.covers(path)), key=lambda each: len(each.root))
+    for mount in covering:
+        below = mount.below(path)
+        if exists(Path(under(root, mount.point) + below, landmark)):
+            return mount, below
+    return (covering[0], covering[0].below(path)) if covering else (mounts[0], "")
 
 
 def _parse(line: str) -> Mount | None:

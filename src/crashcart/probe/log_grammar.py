@@ -70,7 +70,7 @@ _OPEN = re.compile(
     r"|Original error:|defined at.*:|Example error message for object .*)\s*$"
 )
 _STATUS_ERRORS = re.compile(
-    r"(?:InvalidArgument|Unknown|Internal|Unimplemented|NotFound|OutOfRange|FailedPrecondition)Error$"
+    r"(?:^|\.)(?:InvalidArgument|Unknown|Internal|Unimplemented|NotFound|OutOfRange|FailedPrecondition)Error$"
 )
 _NESTED = re.compile(r"(?:^|[\s}])[A-Za-z_]\w{2,80}(?::\s|:?$)")
 

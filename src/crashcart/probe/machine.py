@@ -13,6 +13,7 @@ from crashcart.evidence import Machine
 from crashcart.probe._read import ROOT, read_text
 from crashcart.probe.memory import memory_limits, read_host
 from crashcart.probe.process import rlimits
+from crashcart.probe.tasks import task_limits
 
 # The first processor's entry is about 1.5 KB; a machine with hundreds of them would write hundreds of KB.
 _FIRST_PROCESSOR_BYTES = 16384
@@ -36,6 +37,7 @@ def read_machine(pid: int, root: Path = ROOT) -> Machine:
         boot_id=boot_id(root),
         limits=memory_limits(pid, root),
         rlimits=rlimits(pid, root),
+        task_limits=task_limits(pid, root),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crashcart.evidence import MemoryLimit
-from crashcart.probe._mounts import Mount, read_mounts
+from crashcart.probe._mounts import Mount, locate, read_mounts
 from crashcart.probe._read import ROOT, KeptFile, counter, exists, read_bytes, read_text, under, whole_number
 from crashcart.probe.process import rlimits
 
@@ -161,7 +161,7 @@ def _group_paths(table: str) -> dict[int, str]:
 
 
 def _chain(version: int, path: str, mounts: list[Mount], root: Path) -> tuple[MemoryGroup, ...]:
-    mount, below = _locate(path, mounts, root, _FILES[version].usage)
+    mount, below = locate(path, mounts, root, _FILES[version].usage)
     groups: list[MemoryGroup] = []
     parts = [part for part in below.split("/") if part]
     if ".." in parts:
@@ -174,21 +174,6 @@ def _chain(version: int, path: str, mounts: list[Mount], root: Path) -> tuple[Me
         if exists(directory / _FILES[version].usage):
             groups.append(MemoryGroup(version, directory, shown))
     return tuple(groups)
-
-
-def _locate(path: str, mounts: list[Mount], root: Path, usage: str) -> tuple[Mount, str]:
-    """The mount that shows the group, and the group's path below its mount point.
-
-    In a container without its own cgroup namespace the path is the host's, and the mount shows only the part of the
-    hierarchy that its root field names. Where no mount covers the path, the top of a mount is the best that is visible:
-    its limit binds everything in the container.
-    """
-    covering = sorted((each for each in mounts if each.covers(path)), key=lambda each: len(each.root))
-    for mount in covering:
-        below = mount.below(path)
-        if exists(Path(under(root, mount.point) + below, usage)):
-            return mount, below
-    return (covering[0], covering[0].below(path)) if covering else (mounts[0], "")
 
 
 def memory_limits(pid: int, root: Path = ROOT) -> tuple[MemoryLimit, ...]:

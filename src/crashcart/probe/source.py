@@ -1,7 +1,8 @@
 """Whose code a frame is, and what its line says.
 
 Covers: telling the user's own files from the interpreter's, installed packages', generated ones and ours, also for
-paths of other machines (a pasted traceback); the text of one statement in a file that is still there.
+paths of other machines (a pasted traceback); the text of one statement in a file that is still there, and which lines
+fill a container of a given name.
 Does not cover: cells of notebooks, whose text is in no file.
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FILLERS = frozenset({"append", "appendleft", "extend", "add", "insert", "put", "update", "setdefault", "push"})
 _MOST_FILE_BYTES = 10 << 20
 _MOST_CHARACTERS = 200
 # Finding where a statement begins means reading all before it: 10 ms for a thousand lines.
@@ -107,6 +109,14 @@ def _mode(path: str) -> int | None:
         return None
 
 
+def changed_unix_s(file: str) -> float | None:
+    """When the file was last written; None where it is not to be had."""
+    try:
+        return Path(file).stat().st_mtime
+    except (OSError, ValueError):
+        return None
+
+
 def source_line(file: str, line: int) -> str | None:
     """The statement at a line (counted from 1), on one line and stripped; None where the text is not to be had.
 
@@ -134,6 +144,47 @@ def in_loop(file: str, line: int) -> bool | None:
     covering = [node for node in nodes if node.lineno <= line <= (node.end_lineno or node.lineno)]
     innermost = max(covering, key=lambda node: (node.lineno, -(node.end_lineno or 0)), default=None)
     return isinstance(innermost, _LOOPS) and line <= (innermost.body[-1].end_lineno or line)
+
+
+def filling_lines(file: str, names: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
+    """For each name the lines, with their functions, that put something into the container: `name.append(…)`,
+    `name[…] = …`, `name += …`.
+
+    A name may be dotted (`trainer.history`); then its last part counts, since methods call the object `self`.
+    """
+    lines = _lines(file)
+    try:
+        tree = ast.parse("\n".join(lines or []))
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    statements = [node for node in ast.walk(tree) if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign))]
+    found = {name: sorted({node.lineno for node in statements if _fills(node, name)}) for name in names}
+    return {name: [(line, _function_at(tree, line)) for line in each] for name, each in found.items()}
+
+
+def _fills(node: ast.stmt, name: str) -> bool:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        return node.value.func.attr in _FILLERS and _is_named(node.value.func.value, name)
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Add) and _is_named(node.target, name)
+    targets = node.targets if isinstance(node, ast.Assign) else ()
+    return any(isinstance(each, ast.Subscript) and _is_named(each.value, name) for each in targets)
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    _, dot, last = name.rpartition(".")
+    return (
+        isinstance(node, ast.Attribute) and node.attr == last if dot else isinstance(node, ast.Name) and node.id == name
+    )
+
+
+def _function_at(tree: ast.Module, line: int) -> str:
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, _FUNCTIONS) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return max(around, key=lambda node: node.lineno).name if around else "<module>"
 
 
 def _lines(file: str) -> list[str] | None:

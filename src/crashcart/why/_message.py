@@ -36,6 +36,7 @@ _NUMBERED = re.compile(r"^\s*\(\d+\)\s*")
 _QUOTED = re.compile(
     r"^\s*((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Iteration|Interrupt|Exit|Warning)): ?(.*)$"
 )
+_INFERRING = re.compile(r"^Could not automatically infer the output shape .{0,600}?Error encountered:\s*")
 _DROP = re.compile(
     r"^\s*(?:Graph execution error:|in user code:|Traceback \(most recent call last\):|<stack traces unavailable>"
     r"|Original Traceback .*|Caught \w+ in \w+ .*|Exception encountered when calling .*"
@@ -112,7 +113,7 @@ def _read_lines(lines: list[str]) -> tuple[list[str], list[Frame], str | None]:
 def _words(line: str) -> tuple[str, str | None]:
     """One line without decoration, and the type of an exception it quotes."""
     line = _NODE_NAME.sub(r"\1", _BRACKETS.sub("", _FUNCTION_NODE.sub("", line)))
-    line = _STAGE.sub("", _TRAILER.sub("", line))
+    line = _INFERRING.sub("", _STAGE.sub("", _TRAILER.sub("", line)))
     line = _REPEATED.sub("", _NUMBERED.sub("", _STATUS.sub("", line))).strip()
     if match := _QUOTED.match(line):
         return match[2].strip(), match[1].rsplit(".", 1)[-1]

@@ -9,15 +9,17 @@ errors.
 from __future__ import annotations
 
 import re
+import sys
 
 from crashcart.why._said import Force, Kind, Said, own_frame, raiser
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text, in any order."""
     return frozenset(text.split())
 
 
-FRAMEWORKS = _words(
+FRAMEWORKS = words_of(
     """
     tensorflow tf keras tf_keras numpy np torch torchvision torchaudio jax jaxlib flax optax pandas scipy sklearn
     transformers tensorflow_addons tensorflow_hub tensorflow_probability tensorflow_datasets tensorflow_text
@@ -25,7 +27,7 @@ FRAMEWORKS = _words(
     gymnasium stable_baselines3 pytorch_lightning lightning theano plotly seaborn networkx nltk spacy gensim
     """
 )
-_PARTS = _words(
+_PARTS = words_of(
     """
     _pywrap_tensorflow_internal _pywrap_tensorflow tensorflow_core tf_keras ml_dtypes tensorboard keras optree
     tensorflow_estimator tensorflow_io_gcs_filesystem jaxlib google absl h5py flatbuffers opt_einsum gast astunparse
@@ -33,20 +35,20 @@ _PARTS = _words(
     """
 )
 """Modules that belong to a framework's own set, or that the standard library dropped under a package's feet."""
-_EVERY_VERSION = _words(
+_EVERY_VERSION = words_of(
     """
     __version__ python constant Variable float32 compat io
     """
 )
 """Names that each TensorFlow release has: without them the installation is broken, not the code."""
-_MODEL_CLASSES = _words(
+_MODEL_CLASSES = words_of(
     """
     Sequential Functional Adam SGD RMSprop Adagrad Adadelta Nadam Adamax AdamW LSTM GRU Dense Conv2D Conv1D Embedding
     BatchNormalization Dropout Tokenizer ImageDataGenerator KerasTensor History Bidirectional TimeDistributed Input
     ModelCheckpoint EarlyStopping TensorBoard ReduceLROnPlateau Model MaxPooling2D Flatten InputLayer RNN
     """
 )
-_GONE_ATTRIBUTES = _words(
+_GONE_ATTRIBUTES = words_of(
     """
     fit_generator evaluate_generator predict_generator predict_classes predict_proba _make_predict_function
     get_updates _get_distribution_strategy _hypers_created _in_multi_worker_mode uses_learning_phase total_loss
@@ -56,13 +58,13 @@ _GONE_ATTRIBUTES = _words(
     get_feature_names
     """
 )
-_SAVED_ARGUMENTS = _words(
+_SAVED_ARGUMENTS = words_of(
     """
     ragged batch_shape batch_input_shape groups synchronized renorm time_major sparse optional registered_name
     quantization_config name trainable dtype implementation build_config
     """
 )
-_GONE_ARGUMENTS = _words(
+_GONE_ARGUMENTS = words_of(
     """
     lr decay nb_epoch border_mode subsample init nb_filter nb_row nb_col keep_prob reduction_indices squeeze_dims dim
     keep_dims show_accuracy period workers use_multiprocessing max_queue_size samples_per_epoch nb_val_samples input
@@ -110,12 +112,20 @@ def loads_a_file(said: Said) -> bool:
 
 
 def shadowing_file(said: Said) -> str | None:
-    """The user's own file that carries the name of the module that could not be initialised."""
+    """The user's own file that carries the name of a known package or of a module of Python's own, and hides it."""
     match = re.search(r"partially initialized module '(\w+)", said.words)
-    if match is None:
+    if match is None or (match[1] not in FRAMEWORKS and match[1] not in sys.stdlib_module_names):
         return None
     names = (f"{match[1]}.py", f"{match[1]}/__init__.py")
     return next((each.file for each in said.frames if each.own and each.file.replace("\\", "/").endswith(names)), None)
+
+
+def circular_files(said: Said) -> tuple[str, ...]:
+    """The user's own files that import each other, in the order in which they were entered; none where it is no circle."""
+    if "partially initialized module" not in said.words or shadowing_file(said):
+        return ()
+    files = [each.file for each in said.frames if each.own and each.function == "<module>"]
+    return tuple(dict.fromkeys(files)) if len(set(files)) > 1 else ()
 
 
 def _partial(said: Said) -> Kind | None:

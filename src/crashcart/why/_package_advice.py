@@ -43,7 +43,7 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         "a library came too late: the loader has no static thread-local space left",
         "import it first: move the import of the library that the message names to the top of the program, before"
         " tensorflow, torch and cv2",
-        "or preload it: LD_PRELOAD=/path/to/the/library python your_script.py",
+        "preload it instead: LD_PRELOAD=/path/to/the/library python your_script.py",
         "newer releases of the packages ask for less of it: upgrade the one that the message names",
     ),
     advice(
@@ -58,7 +58,7 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         r"once_call|torchvision::nms",
         "two packages brought C++ runtimes that get in each other's way",
         "change the import order: import tensorflow first, then torch and the others",
-        "or put the two frameworks into separate environments; newer releases of both do not export these symbols",
+        "put the two frameworks into separate environments; newer releases of both do not export these symbols",
     ),
     advice(
         r"undefined symbol|symbol not found|symbol lookup|procedure could not be found|custom c\+\+ ops",
@@ -95,7 +95,7 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         "this Keras and this TensorFlow release do not go together when used from several threads",
         "upgrade: use tf.keras of the installed TensorFlow instead of the separate keras package, or a matching version"
         " (`pip install -U keras`, or downgrade to keras 2.2.5 for TensorFlow 1.13)",
-        "or load and call the model in one and the same thread",
+        "load and call the model in one and the same thread",
     ),
     advice(
         r"cannot convert a symbolic",

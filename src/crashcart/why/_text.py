@@ -7,10 +7,12 @@ findings (the rules), the extraction of figures (`_figures.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from crashcart.evidence import Ending, ErrorRecord, Log
 from crashcart.finding import Confidence
+from crashcart.why._inner import innermost
 from crashcart.why._kinds import kind_of
 from crashcart.why._said import Force, Kind, said_by_error, said_by_line
 from crashcart.why._statement import Statement, judge_confidence
@@ -49,6 +51,7 @@ _CARRIERS = frozenset(
     }
 )
 """Exceptions that carry a native failure up; where they state no kind, the native line beside them does."""
+_RAISES = re.compile(r"(?:^|[:;]\s*)raise\b")
 _HANDLED_IN_PASSING = frozenset({Kind.MISSING, Kind.API, Kind.RAN_OUT, Kind.PACKAGES})
 """Kinds that programs meet on purpose (try this file, else that); an error raised while handling them is its own."""
 
@@ -69,7 +72,7 @@ def main_error(errors: tuple[ErrorRecord, ...]) -> ErrorRecord | None:
     if not telling and recorded:
         telling = [each for each in printed if each.name not in _CONSEQUENCES]
     chosen = telling or candidates
-    return chosen[-1] if chosen else None
+    return innermost(chosen[-1]) if chosen else None
 
 
 def states_a_kind(error: ErrorRecord) -> bool:
@@ -98,7 +101,12 @@ def _statements(errors: tuple[ErrorRecord, ...], log: Log | None, ending: Ending
     main = main_error(errors)
     raised = _from_error(main, ending) if main else None
     quoted = {each.line_number for error in errors for each in error.with_chain()}
-    lines = tuple(each for each in _from_lines(log, ending) if _number(each) not in quoted) if log else ()
+    printed = _printed_as(errors)
+    lines = tuple(
+        each
+        for each in (_from_lines(log, ending) if log else ())
+        if _number(each) not in quoted and each.words not in printed
+    )
     if main is None:
         chosen = _best_line(lines)
     elif raised is None and main.name not in _CARRIERS:
@@ -111,6 +119,13 @@ def _statements(errors: tuple[ErrorRecord, ...], log: Log | None, ending: Ending
     if chosen:
         others[chosen.kind] = chosen
     return tuple(others.values())
+
+
+def _printed_as(errors: tuple[ErrorRecord, ...]) -> set[str]:
+    """How Python prints the errors that the recorder saw itself: those lines say nothing more."""
+    all_errors = [each for error in errors for each in error.with_chain()]
+    first_lines = [(each, each.message.strip().partition("\n")[0].strip()) for each in all_errors]
+    return {f"{name}: {line}" for each, line in first_lines for name in (each.name, each.type)}
 
 
 def _from_error(main: ErrorRecord, ending: Ending | None) -> Statement | None:
@@ -137,7 +152,7 @@ def _in_own_words(error: ErrorRecord) -> bool:
 
 def _by_hand(error: ErrorRecord) -> bool:
     deepest = error.frames[-1] if error.frames else None
-    return deepest is not None and deepest.own and (deepest.source or "").startswith("raise ")
+    return deepest is not None and deepest.own and _RAISES.search(deepest.source or "") is not None
 
 
 def _wraps(error: ErrorRecord) -> bool:

@@ -80,5 +80,5 @@ def for_limit(peak_bytes: int | None, limit_bytes: int | None, kind: str) -> tup
     if kind == "container":
         needed = size(max(peak_bytes, limit_bytes))
         how = "docker run --memory, resources.limits.memory, --mem"
-        return (f"or give it more: it needs over {needed}; try a limit of {wanted} ({how})",)
-    return (f"or run it where more memory is free: it needs over {size(peak_bytes)}",)
+        return (f"give it more: it needs over {needed}; try a limit of {wanted} ({how})",)
+    return (f"run it where more memory is free: it needs over {size(peak_bytes)}",)

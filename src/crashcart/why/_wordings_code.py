@@ -93,7 +93,7 @@ _VALUE = (
     wording(
         Kind.VALUE,
         Force.PLAIN,
-        r"outside (?:of )?the valid range|is not in \[-?\d+, ?-?\d+\)|does not index into shape",
+        r"outside (?:of )?the valid range|is not in \[-?\d+, ?-?\d+\)|does not index into (?:param )?shape",
         r"index out of range in self|target -?\d+ is out of (?:bounds|range)|is out of bounds for axis \d+ with size",
         r"t >= 0 && t < n_classes|srcindex < srcselectdimsize|index >= -sizes|index out of bounds. failed",
         r"assertion .{0,120}(?:index|idx|target|label)\w*.{0,80} failed|assertion .{0,80}input_val",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from crashcart.evidence import Ending, ErrorRecord, Program
 
 
@@ -10,10 +12,21 @@ def who(program: Program | None) -> str:
     return program.name if program is not None else "the program"
 
 
+def runs_pytest(program: Program | None) -> bool:
+    """Whether the program is a test run: `pytest …` or `python -m pytest …`."""
+    return program is not None and any(word.rpartition("/")[2] in ("pytest", "py.test") for word in program.argv[:4])
+
+
 _OF_A_CHILD = frozenset({
     "BrokenProcessPool", "TerminatedWorkerError", "CalledProcessError", "EOFError", "ConnectionResetError",
     "BrokenPipeError", "Empty", "TimeoutError", "ChildProcessError", "IncompleteReadError",
 })  # fmt: skip
+
+
+_CHILD_WORDS = re.compile(
+    r"worker|process|pool|child|exit code|signal|(?:status|returned|return ?code|with) -?(?:4|6|7|8|9|11|13[24-79])\b"
+)
+"""Words about another process, or a status that a signal leaves behind (-11, 139, and 9 as `os.wait` gives it)."""
 
 
 def failed_by_itself(errors: tuple[ErrorRecord, ...] | None) -> bool:
@@ -21,9 +34,7 @@ def failed_by_itself(errors: tuple[ErrorRecord, ...] | None) -> bool:
     own = [error for error in errors or () if error.origin == "recorded" and error.thread is None]
     if not own:
         return False
-    return _OF_A_CHILD.isdisjoint(own[-1].names()) and not any(
-        word in own[-1].message for word in ("worker", "process", "pool", "child", "exit code", "signal")
-    )
+    return _OF_A_CHILD.isdisjoint(own[-1].names()) and not _CHILD_WORDS.search(own[-1].message)
 
 
 def quoted(line: str, most: int = 160) -> str:

@@ -50,7 +50,7 @@ def allocation_refused(
         yield conclude(
             statement,
             _headline(statement, limit),
-            _remedy(statement.words, limit),
+            tuple(_remedy(statement.words, limit, machine)),
             *facts,
             cause=Cause.PROCESS_LIMIT if limit else None,
         )
@@ -90,22 +90,33 @@ def _machine_facts(machine: Machine | None) -> Iterator[str]:
         yield f"the machine has {size(machine.ram_bytes)} of RAM"
 
 
-def _remedy(words: str, limit: tuple[str, int] | None) -> tuple[str, ...]:
-    shape, name = allocated_shape(words), type_named(words)
-    steps = []
-    if limit:
-        steps.append(f"raise or remove the limit on {limit[0]} in the shell or job that starts the program")
+def _remedy(words: str, limit: tuple[str, int] | None, machine: Machine | None) -> Iterator[str]:
+    asked, shape = requested_bytes(words), allocated_shape(words)
+    whole = machine.memory_limit() if machine else None
+    bound = limit[1] if limit else whole.bytes if whole else None
+    beyond = asked is not None and bound is not None and asked > 2 * bound
+    if limit and not beyond:
+        yield f"raise or remove the limit on {limit[0]} in the shell or job that starts the program"
     if shape and len(shape) > 1 and shape[0] > 1:
-        steps.append(
-            f"make the first dimension smaller: {shape[0]} → {shape[0] // 2} (batch size) halves this allocation"
+        if beyond and asked and bound:
+            yield from _in_blocks(shape, asked, bound)
+        else:
+            yield f"make the first dimension smaller: {shape[0]} → {shape[0] // 2} (batch size) halves this allocation"
+    if type_named(words) in ("double", "float64") and not beyond:
+        yield "use float32 instead of float64: half the RAM"
+    yield "read the data in chunks or batches (a generator, tf.data, np.load(..., mmap_mode='r')) instead of at once"
+    if not beyond:
+        yield (
+            "if the size is modest, RAM was full already: look for what grows in the loop (a leak: lists of tensors,"
+            " models rebuilt in each step)"
         )
-    if name in ("double", "float64"):
-        steps.append("use float32 instead of float64: half the RAM")
-    steps.append(
-        "read the data in chunks or batches (a generator, tf.data, np.load(..., mmap_mode='r')) instead of at once"
-    )
-    steps.append(
-        "if the size is modest, RAM was full already: look for what grows in the loop (a leak: lists of tensors, models"
-        " rebuilt in each step)"
-    )
-    return tuple(steps)
+
+
+def _in_blocks(shape: tuple[int, ...], asked: int, bound: int) -> Iterator[str]:
+    """Something several times larger than the memory is not helped by halves."""
+    rows = shape[0] * bound // (4 * asked)
+    if rows >= 1:
+        yield f"it never fits here as a whole: work on blocks of at most {rows} of the {shape[0]} rows"
+    if len(shape) == 2 and shape[0] == shape[1]:
+        yield "a full matrix of all pairs is seldom needed: scipy.sparse, nearest neighbours, or a sample of the pairs"
+    yield "check the size itself: a product of two lengths, or a wrong unit, makes such a number"

@@ -11,12 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from crashcart.blackbox.read import read_recording
-from crashcart.evidence import Ending, Evidence, KernelLog
+from crashcart.evidence import Ending, Evidence, Frame, KernelLog
 from crashcart.probe.kernel_log import find_lines
 from crashcart.probe.log import find_errors
 from crashcart.probe.machine import boot_id
 from crashcart.probe.process import is_alive
-from crashcart.probe.source import OwnCode
+from crashcart.probe.source import OwnCode, changed_unix_s, filling_lines, source_line
+
+MOST_FILES = 16
 
 
 def collect(folder: Path) -> Evidence:
@@ -24,7 +26,7 @@ def collect(folder: Path) -> Evidence:
     evidence = read_recording(folder)
     if evidence.ending is None:
         evidence = _unseen(evidence)
-    return _with_printed_errors(evidence)
+    return _with_filling_lines(_with_printed_errors(evidence))
 
 
 def _with_printed_errors(evidence: Evidence) -> Evidence:
@@ -36,6 +38,41 @@ def _with_printed_errors(evidence: Evidence) -> Evidence:
     recorded = {(error.name, error.message.strip()[:200]) for error in evidence.errors or ()}
     new = tuple(error for error in printed if (error.name, error.message.strip()[:200]) not in recorded)
     return replace(evidence, errors=(evidence.errors or ()) + new)
+
+
+def _with_filling_lines(evidence: Evidence) -> Evidence:
+    """Where the user's source has one line that fills a named container: a sample may never have met it running."""
+    if not evidence.holders:
+        return evidence
+    files = _unchanged_own_files(evidence)
+    names = {each.name for note in evidence.holders for each in note.holders if each.count is not None}
+    found = [(file, filling_lines(file, names)) for file in files]
+    lines = {
+        name: _only_line([(file, *each) for file, known in found for each in known.get(name, ())]) for name in names
+    }
+    notes = (
+        replace(note, holders=tuple(replace(each, filled_at=lines.get(each.name)) for each in note.holders))
+        for note in evidence.holders
+    )
+    return replace(evidence, holders=tuple(notes))
+
+
+def _unchanged_own_files(evidence: Evidence) -> list[str]:
+    """The user's files that were seen running and are still as they were then."""
+    program, ending = evidence.program, evidence.ending
+    if program is None or ending is None or ending.at_s is None:
+        return []
+    ended_s = program.started_unix_s + ending.at_s
+    stacks = (stack for dump in evidence.stacks or () for stack in dump.stacks)
+    files = dict.fromkeys(frame.file for stack in stacks for frame in stack.frames if frame.own)
+    return [file for file in list(files)[:MOST_FILES] if (changed_unix_s(file) or ended_s) < ended_s]
+
+
+def _only_line(found: list[tuple[str, int, str]]) -> Frame | None:
+    if len(found) != 1:
+        return None
+    file, line, function = found[0]
+    return Frame(file, line, function, source_line(file, line), own=True)
 
 
 def _unseen(evidence: Evidence) -> Evidence:

@@ -34,14 +34,14 @@ _ADVICE: tuple[Advice, ...] = (
         "cuDNN's helper zlibwapi.dll is missing or of the wrong kind",
         "put the 64-bit zlibwapi.dll (cuDNN's installation guide links it) into CUDA's bin folder, and see that no"
         " 32-bit zlib copy is found first on PATH",
-        "or use the cuDNN that this release was tested with (8.1 for TensorFlow 2.5 to 2.10), which does not need zlib",
+        "use the cuDNN that this release was tested with (8.1 for TensorFlow 2.5 to 2.10), which does not need zlib",
     ),
     advice(
         r"driver",
         "the NVIDIA driver does not fit this CUDA",
         "upgrade the NVIDIA driver; `nvidia-smi` shows its version and the newest CUDA that it serves",
         "after a driver update: restart, so that the kernel module and the library are of one version",
-        "or use a build for an older CUDA",
+        "use a build for an older CUDA",
     ),
     advice(
         r"(?P<card>[\w .-]{0,60}?) ?with cuda capability (?P<have>sm_\d+) is not compatible",
@@ -81,7 +81,7 @@ _ADVICE: tuple[Advice, ...] = (
         r"|nvinfer\w*|nvcuda\w*|nvjitlink\w*|torch_cuda\w*)\.(?:so[\w.]*|dll))",
         "the CUDA library {library} is not found, or not in the version that this build wants",
         _BUNDLE,
-        "or install the CUDA and cuDNN versions that this release was tested with, and put their folder on"
+        "install the CUDA and cuDNN versions that this release was tested with, and put their folder on"
         " LD_LIBRARY_PATH (on Windows: PATH)",
         "without a GPU this library is not needed: use the CPU package (tensorflow-cpu)",
     ),

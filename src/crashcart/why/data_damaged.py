@@ -50,19 +50,19 @@ _ADVICE: tuple[Advice, ...] = (
         "see whether it is text at all: compressed and binary files start with bytes that no encoding has",
     ),
     advice(
+        r"required but could not be found|serialized example|parse example|parse_example",
+        "the records do not hold the features that the parser asks for",
+        "compare the feature names, types and lengths of the writer with those in parse_single_example",
+        "look at one record: tf.train.Example.FromString(next(iter(tf.data.TFRecordDataset(path))).numpy())",
+        "regenerate the files, or give the feature a default_value",
+    ),
+    advice(
         r"image|jpeg|png|gif|bmp|decode_(?:and_crop|webp)",
         "an image file is damaged, or is not an image of a known format",
         "remove or convert the file: not every .jpg is a JPEG (WebP, HEIC, an HTML page, an empty file)",
         "records: regenerate the file and check the copy or transfer; the bytes must be those of the image file",
         _SCAN,
         "to go on without the bad ones: dataset.ignore_errors() after the decoding map",
-    ),
-    advice(
-        r"required but could not be found|serialized example|parse example|parse_example",
-        "the records do not hold the features that the parser asks for",
-        "compare the feature names, types and lengths of the writer with those in parse_single_example",
-        "look at one record: tf.train.Example.FromString(next(iter(tf.data.TFRecordDataset(path))).numpy())",
-        "regenerate the files, or give the feature a default_value",
     ),
     advice(
         r"zip|gzip|compress|crc|archive|checksum",

@@ -14,12 +14,13 @@ from crashcart.why._statement import Statement, conclude, first_sentence
 from crashcart.why._text import stated
 
 _PATH = re.compile(
-    r"['\"`]([^'\"`\s][^'\"`]{0,400})['\"`]|(?:^|[\s=:(])((?:/|[A-Za-z]:\\|gs://|s3://|\.{1,2}/)[^\s;,'\")]+)"
+    r"['\"`]([^'\"`\s][^'\"`]{0,400})['\"`]|(?:^|[\s=:(])((?:/|[A-Za-z]:\\|\w{2,5}://|\.{1,2}/)[^\s;,'\")]+)"
 )
 _DENIED = re.compile(r"permission|errno 13|access is denied|403")
 _DIRECTORY = re.compile(r"isadirectory|errno 21|notadirectory|errno 20")
 _SCRIPT = re.compile(r"can't open file '?(?P<script>[^':]+)")
 _IS_ZIP = "accessible `.keras` zip file"
+_COMMAND = re.compile(r"no such file or directory: '(?P<command>[^'/]+)'$", re.IGNORECASE)
 _EMPTY_IMAGE = re.compile(r"src\.empty\(\)")
 
 
@@ -54,12 +55,27 @@ def data_not_found(
         if there_bytes is not None and _IS_ZIP in text:
             yield _damaged(statement, path or "", there_bytes)
             continue
+        command = _COMMAND.search(statement.words) if _starts_a_program(statement) else None
+        if command:
+            yield conclude(statement, f"the command {command['command']} was not found", _COMMAND_REMEDY)
+            continue
         facts = (
             [f"the working directory was {program.cwd}"]
-            if program and path and not path.startswith(("/", "gs:", "s3:"))
+            if program and path and not path.startswith("/") and "://" not in path
             else []
         )
         yield conclude(statement, _headline(text, statement.words, path), _remedy(text, path), *facts)
+
+
+_COMMAND_REMEDY = (
+    "install it, or give its whole path; `shutil.which(NAME)` tells whether it is on PATH here",
+    "arguments go into a list of their own: subprocess.run(['ls', '-l']), not one string (or shell=True)",
+    "in a job or container, PATH may be another than in your terminal",
+)
+
+
+def _starts_a_program(statement: Statement) -> bool:
+    return any(frame.file.endswith(("subprocess.py", "subprocess_posix.py")) for frame in statement.said.frames)
 
 
 def _damaged(statement: Statement, path: str, there_bytes: int) -> Finding:
@@ -103,6 +119,11 @@ def _headline(text: str, words: str, path: str | None) -> str:
 
 def _remedy(text: str, path: str | None) -> tuple[str, ...]:
     name = path or "the path"
+    if path and "://" in path:
+        return (
+            f"open the address yourself: `curl -I {path}`; correct it, or give what it asks for (a token, a login)",
+            "download the file once, keep it beside the program, and read it from there",
+        )
     if _DENIED.search(text):
         return (
             f"`ls -l {name}` shows who may read it; change the owner or mode, or write elsewhere",

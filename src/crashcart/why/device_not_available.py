@@ -40,7 +40,7 @@ _ADVICE: tuple[Advice, ...] = (
         "a GPU was asked for, and this build or machine has none",
         "load and run on the CPU: device = 'cuda' if torch.cuda.is_available() else 'cpu', torch.load(...,"
         " map_location='cpu')",
-        "or install the build with GPU support (tensorflow[and-cuda], PyTorch's cu12x wheels) and the NVIDIA driver",
+        "install the build with GPU support (tensorflow[and-cuda], PyTorch's cu12x wheels) and the NVIDIA driver",
     ),
     advice(
         r"invalid device ordinal|index out of range|list index",

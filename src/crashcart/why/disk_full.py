@@ -70,7 +70,7 @@ def _file_size_limit(statement: Statement, limit_bytes: int) -> Finding:
     return conclude(
         statement,
         f"a file reached the largest size that this process may write ({size(limit_bytes)})",
-        ("raise the limit where the program is started: `ulimit -f unlimited`", "or write smaller files"),
+        ("raise the limit where the program is started: `ulimit -f unlimited`", "write smaller files"),
         f"RLIMIT_FSIZE is {size(limit_bytes)}, and the message does not speak of a full disk",
         cause=Cause.PROCESS_LIMIT,
     )

@@ -15,6 +15,8 @@ from crashcart.why._text import main_error
 from crashcart.why._words import signal_of
 
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
+_WAITED_IN_VAIN = frozenset({"Empty", "Full", "TimeoutError", "BrokenBarrierError"})
+"""What the main thread raises when another no longer gives or takes what it should."""
 _MOST_NAMED = 3
 _SENT_TO_WAITERS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 """What people and schedulers send to a program that makes no progress."""
@@ -39,8 +41,8 @@ def error_in_background_thread(
     ## How we know
 
     The exception was recorded, or printed, with the name of its thread or worker process. It counts as likely where
-    nothing else explains the end: the main thread raised nothing itself, and the program did not end well; or it was
-    idle from then on until somebody ended it.
+    nothing else explains the end: the main thread raised nothing itself, or only that it had waited in vain (an empty
+    queue, a timeout), and the program did not end well; or it was idle from then on until somebody ended it.
 
     ## What to do
 
@@ -84,14 +86,14 @@ def _confidence(
 ) -> Confidence:
     ended_well = ending is not None and ending.kind == "exit" and ending.exit_code == 0
     number = signal_of(ending)
-    if main is not None and main.name not in _NOT_FAILURES:
+    if main is not None and main.name not in _NOT_FAILURES | _WAITED_IN_VAIN:
         return Confidence.POSSIBLE
-    if ended_well or (number is not None and not (number in _SENT_TO_WAITERS and _idle_since(error, samples))):
+    if ended_well or (number is not None and not (number in _SENT_TO_WAITERS and idle_since(error, samples))):
         return Confidence.POSSIBLE
     return Confidence.LIKELY
 
 
-def _idle_since(error: ErrorRecord, samples: tuple[Sample, ...] | None) -> bool:
+def idle_since(error: ErrorRecord, samples: tuple[Sample, ...] | None) -> bool:
     """Whether the program used hardly any processor time after the error."""
     later = [(each.at_s, each.cpu_s) for each in samples or () if error.at_s is not None and each.at_s >= error.at_s]
     known = [(at_s, cpu_s) for at_s, cpu_s in later if cpu_s is not None]

@@ -40,7 +40,7 @@ def forked_after_threads(
                 "start workers with spawn: multiprocessing.set_start_method('spawn') under `if __name__ =="
                 " '__main__':`, or"
                 " multiprocessing.get_context('spawn').Pool(...)",
-                "or create the processes first, and import and use TensorFlow or CUDA only inside them, never in"
+                "create the processes first, and import and use TensorFlow or CUDA only inside them, never in"
                 " the parent before the fork",
                 "for input pipelines use tf.data with num_parallel_calls, or PyTorch's"
                 " DataLoader(multiprocessing_context='spawn')",

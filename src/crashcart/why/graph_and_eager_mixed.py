@@ -55,6 +55,13 @@ _ADVICE: tuple[Advice, ...] = (
         _COMPAT,
     ),
     advice(
+        r"kerastensor cannot be used",
+        "a TensorFlow function was called on a symbolic Keras tensor",
+        "use the function of keras.ops or a Keras layer instead: tf.norm(x) → keras.ops.norm(x), tf.concat →"
+        " keras.layers.Concatenate",
+        "put TensorFlow functions into the call() of a layer of your own, and use that layer",
+    ),
+    advice(
         r"numpy\(\) is only available|no attribute '_?numpy'|python `?bool|iterating over|operatornotallowed"
         r"|only iterable|symbolic|tracer|inside tensorflow graph",
         "a symbolic tensor was asked for its value: the code runs inside a graph, not eagerly",

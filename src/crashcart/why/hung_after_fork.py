@@ -59,7 +59,7 @@ def hung_after_fork(
             ),
             (
                 'use `multiprocessing.get_context("spawn")` (or "forkserver") instead of fork',
-                f"or fork before {name} is imported, and import it inside the child",
+                f"fork before {name} is imported, and import it inside the child",
             ),
             Confidence.LIKELY,
             place(stack.own_frame()),

@@ -71,7 +71,7 @@ def illegal_instruction(
         tuple(facts),
         (
             "install a build for this CPU: an older release, a conda-forge build, or one built from source here",
-            "or run where `lscpu` lists the missing feature (in a VM: pass the host CPU through)",
+            "run where `lscpu` lists the missing feature (in a VM: pass the host CPU through)",
         ),
         Confidence.CERTAIN if missing else Confidence.LIKELY,
         where,

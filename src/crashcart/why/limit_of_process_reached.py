@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from crashcart.evidence import Ending, ErrorRecord, Log, Machine, Sample
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
+from crashcart.units import size
 from crashcart.why._said import Kind
 from crashcart.why._statement import conclude
 from crashcart.why._text import stated
@@ -34,7 +35,7 @@ def limit_of_process_reached(
     ## How we know
 
     The message states it (error 24 for files, error 11 or a failed pthread_create for threads). The limit in force is
-    given where it was read.
+    given where it was read; for threads the container's own (`pids.max`) where it is tighter than the user's.
 
     ## What to do
 
@@ -51,13 +52,13 @@ def limit_of_process_reached(
                 statement, "too many files are open in this process", _FILES_REMEDY, *_limits(machine, "nofile")
             )
         else:
-            threads = [f"{samples[-1].threads} threads at the last look"] if samples and samples[-1].threads else []
+            group = _binding_group(machine)
             yield conclude(
                 statement,
                 "no further thread or process may be started",
-                _THREADS_REMEDY,
-                *threads,
-                *_limits(machine, "nproc"),
+                _GROUP_REMEDY if group else _THREADS_REMEDY,
+                *_threads(samples),
+                *([group] if group else _limits(machine, "nproc")),
             )
 
 
@@ -73,13 +74,37 @@ _THREADS_REMEDY = (
     "end what is started in the loop: executors, sessions, pools and generators that are made anew in each step",
     "raise the limit: `ulimit -u`, in a container `--pids-limit`, in Kubernetes the node's podPidsLimit",
 )
+_GROUP_REMEDY = (
+    *_THREADS_REMEDY[:2],
+    "raise the container's or job's limit: `docker run --pids-limit`, systemd's TasksMax=, in Kubernetes the node's"
+    " podPidsLimit; `ulimit -u` does not help here",
+)
 _FILE_SIZE_REMEDY = (
     "raise the limit on file sizes: `ulimit -f unlimited`",
     "write several smaller files; some file systems (FAT32) end at 4 GB",
 )
 
 
+def _threads(samples: tuple[Sample, ...] | None) -> Iterator[str]:
+    most = max((each.threads for each in samples or () if each.threads is not None), default=0)
+    if most > 1:
+        yield f"{most} threads of the program were seen at most"
+
+
+def _binding_group(machine: Machine | None) -> str | None:
+    """The tightest limit of the program's groups, in words, where it is tighter than the user's own."""
+    limits = machine.task_limits if machine is not None else {}
+    source = min(limits, key=lambda each: limits[each], default=None)
+    own = (machine.rlimits or {}).get("nproc") if machine is not None else None
+    if source is None or (own is not None and own <= limits[source]):
+        return None
+    return f"its container or job may have {limits[source]} threads and processes together ({source})"
+
+
+_LETTERS = {"nofile": "n", "nproc": "u", "fsize": "f"}
+
+
 def _limits(machine: Machine | None, name: str) -> Iterator[str]:
     value = (machine.rlimits or {}).get(name) if machine else None
     if value is not None:
-        yield f"the limit in force is {value} (ulimit -{ {'nofile': 'n', 'nproc': 'u', 'fsize': 'f'}[name] })"
+        yield f"the limit in force is {size(value) if name == 'fsize' else value} (ulimit -{_LETTERS[name]})"

@@ -66,7 +66,7 @@ def bus_finding(
             ("it ended by SIGBUS: a page of mapped memory could not be had", *mapped, *room),
             (
                 "give it more: `docker run --shm-size=8g` or `--ipc=host`",
-                "or use fewer worker processes (`df -h /dev/shm` shows the room)",
+                "use fewer worker processes (`df -h /dev/shm` shows the room)",
             ),
             Confidence.LIKELY,
             where,

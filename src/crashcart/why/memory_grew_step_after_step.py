@@ -9,6 +9,7 @@ from crashcart.evidence import (
     ChildEnd,
     Ending,
     ErrorRecord,
+    Holder,
     HolderNote,
     KernelLog,
     Machine,
@@ -37,8 +38,7 @@ from crashcart.why._words import who
 LEAST_SHARE = 0.25
 """A container that explains less of the growth than this is not named as its cause."""
 CLEAR_SHARE = 0.6
-CLEAR_GAIN = 20
-"""A container that holds this share of the growth and was seen to gain this many elements shows the steps by itself."""
+"""A container that was seen to gain many elements, and holds this share of the growth, shows the steps by itself."""
 
 
 @rule("W107", "memory-grew-step-after-step", Rank.ROOT)
@@ -64,8 +64,8 @@ def memory_grew_step_after_step(
 
     The program ended for lack of memory; before that its memory rose in many even parts over seconds, while the main
     thread was seen at different places of a loop (one large allocation rises within a single call); or a named container
-    was seen to gain many elements that make up most of the growth. A last step after the loop, such as joining the parts,
-    is not blamed on the loop.
+    was seen to gain many elements, or an object to be larger at each look, that make up most of the growth; the line named
+    then is one that fills it. A last step after the loop, such as joining the parts, is not blamed on the loop.
 
     ## What to do
 
@@ -83,52 +83,49 @@ def memory_grew_step_after_step(
     pid = scene.pid()
     dumps = dumps_of(stacks, pid)
     rise = final_rise(samples, imported_until_s(dumps))
-    if (shown is None and not refused) or rise is None or not ended_inside_loop(dumps, rise):
+    if (shown is None and not refused) or rise is None or not ended_inside_loop(dumps, rise, samples):
         return
     grown = growing_holder(holders, pid)
-    gained = (grown[1].count or 0) - (grown[0].count or 0) if grown is not None else 0
-    share = grown[1].bytes / max(1, rise.grown_bytes) if grown is not None else 0.0
+    share = grown.after.bytes / max(1, rise.grown_bytes) if grown is not None else 0.0
     stepped = rise.steady and is_looped(dumps) and is_stepping(dumps, rise.start_s, rise.end_s)
-    if not stepped and not (share >= CLEAR_SHARE and gained >= CLEAR_GAIN):
+    if not stepped and not (grown is not None and share >= CLEAR_SHARE and grown.in_steps):
         return
     named = share >= LEAST_SHARE
     facts = [f"memory rose from {size(rise.low_bytes)} to {size(rise.high_bytes)} in {duration(rise.seconds)}, "
              "in many parts, while the loop went on"]  # fmt: skip
     if grown is not None and named:
-        before, after = grown
-        facts.append(
-            f"`{after.name}` ({after.kind}) went from {before.count} to {after.count} elements, {size(after.bytes)}"
-        )
+        facts.append(grown.words())
     if shown is not None:
         facts.append(shown[2])
         facts.extend(scene.story(shown[0])[:1])
-    what = f"`{grown[1].name}`" if grown is not None and named else "what each step leaves behind"
+    what = f"`{grown.after.name}`" if grown is not None and named else "what each step leaves behind"
     yield Finding(
         Cause.MEMORY_LEAK,
         f"{who(program)} ran out of memory: each step of a loop kept more of it",
         tuple(facts),
         (
-            f"do not keep {what} in memory: keep plain numbers (`float(x)`), or write each result to disk",
+            f"bound the cache of {what}: `@lru_cache(maxsize=1000)`, or keep the results on disk"
+            if grown is not None and grown.after.kind == "lru_cache"
+            else f"do not keep {what} in memory: keep plain numbers (`float(x)`), or write each result to disk",
             "build models, datasets and tf.functions once, before the loop; bound caches and histories",
         ),
         Confidence.LIKELY,
-        _growing_place(dumps, rise, grown[1].name if grown is not None and named else None)
+        (_growing_place(dumps, rise, grown.after) if grown is not None and named else None)
         or last_place(stacks, pid, ending),
         held_words(holders, ending),
     )
 
 
-def _growing_place(dumps: list[StackDump], rise: Rise, holder: str | None) -> Where | None:
-    """The line seen in the loop that puts something into the growing container."""
-    if holder is None:
-        return None
-    name = re.escape(holder.rpartition(".")[2])
+def _growing_place(dumps: list[StackDump], rise: Rise, holder: Holder) -> Where | None:
+    """The line seen in the loop that puts something into the growing container; else the only one that the source has."""
+    name = re.escape(holder.name.rpartition(".")[2])
     grows = re.compile(
         rf"\b{name}\s*(?:\.(?:append|extend|add|insert|put|update|setdefault|push)\b|\[[^\]]*\]\s*=|\+=)"
+        + (rf"|\b{name}\s*=[^=]" if holder.count is None else "")
     )
     for dump in dumps:
         for stack in dump.stacks:
             for frame in reversed(stack.frames) if rise.start_s <= dump.at_s <= rise.end_s + 1 else ():
                 if frame.own and frame.source and grows.search(frame.source):
                     return place(frame)
-    return None
+    return place(holder.filled_at)

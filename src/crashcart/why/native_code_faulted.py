@@ -10,12 +10,16 @@ from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._crash import core_words, crash_place, crashed_stack, native_words, python_words, sent_from_outside
 from crashcart.why._overflow import is_overflow
-from crashcart.why._words import signal_of, who
+from crashcart.why._words import runs_pytest, signal_of, who
 
 _SIGNALS = {
     signal.SIGSEGV: "SIGSEGV, an access to memory that is not its own",
     signal.SIGFPE: "SIGFPE, an impossible integer division",
 }
+
+_HIDDEN = (
+    "run it once more with `-p no:faulthandler`: pytest keeps the stack of the crash to itself, the test's line too"
+)
 
 
 @rule("W202", "native-code-faulted", Rank.MECHANISM)
@@ -56,17 +60,20 @@ def native_code_faulted(
         facts.append("it happened in a background thread")
     if ending.python_finished:
         facts.append("the program itself had finished; the crash came while Python was shutting down")
+    where = crash_place(crash, stacks, program, ending)
+    hidden = where is None and runs_pytest(program)
     yield Finding(
         Cause.NATIVE_CRASH,
         f"{who(program)} crashed in native code" + _library(crash),
         tuple(facts),
         (
+            *([_HIDDEN] if hidden else []),
             "check the arguments of the call on that line: shapes, dtypes, indices, handles that are closed",
             "try another version of the library named above; `crashcart why --html` has the whole stack for a bug report",
             *core_words(ending),
         ),
         Confidence.CERTAIN,
-        crash_place(crash, stacks, program, ending),
+        where,
     )
 
 

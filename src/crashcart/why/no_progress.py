@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from crashcart.rule import Rank, rule
 from crashcart.units import duration, plural
 from crashcart.why._kill import dumps_of
 from crashcart.why._words import signal_of, who
+from crashcart.why.error_in_background_thread import idle_since
 
 LEAST_QUIET_S = 8.0
 QUIET_CPU_S = 0.2
@@ -39,6 +41,9 @@ _LOCKS = (
     "urllib/",
 )
 
+_WAITS = re.compile(r"lock\b|semaphore|\.(?:acquire|wait|join|result|get|recv\w*)\(", re.IGNORECASE)
+"""A lock or a queue of C code waits without a frame of its own: the line itself says so."""
+
 
 @rule("W505", "no-progress", Rank.ROOT)
 def no_progress(
@@ -59,7 +64,8 @@ def no_progress(
 
     For many seconds before somebody stopped it (or until now, if it still runs), neither the program nor its children
     used the processor, and the main thread stayed on the same line, waiting for another part of the program or for a peer
-    that does not answer. Waiting for input, a clock or a caller is not called a hang.
+    that does not answer. Waiting for input, a clock or a caller is not called a hang. Where a thread had just ended by an
+    exception, that is the reason, and the wait its consequence.
 
     ## What to do
 
@@ -75,7 +81,9 @@ def no_progress(
     dump, stack, frame = waiting
     if any(word in (frame.source or "") or word in stack.frames[-1].function for word in _RIGHTLY_IDLE):
         return
-    locked = any(part in each.file for part in _LOCKS for each in stack.frames[-3:]) or "recv" in (frame.source or "")
+    locked = any(part in each.file for part in _LOCKS for each in stack.frames[-3:]) or _WAITS.search(
+        frame.source or ""
+    )
     others = [each for each in dump.stacks if each is not stack and each.own_frame() is not None]
     facts = [
         f"no processor time was used in the last {duration(idle_s)}, and the main thread stayed on the same line",
@@ -83,6 +91,7 @@ def no_progress(
         *(f"thread {each.thread} waits too, at {_short(each.own_frame())}" for each in others[:2]),
     ]
     forked = bool(samples and samples[-1].children)
+    explained = any(error.thread is not None and idle_since(error, samples) for error in errors or ())
     yield Finding(
         Cause.HANG,
         f"{who(program)} hung: it waited {duration(idle_s)} without doing anything",
@@ -98,7 +107,7 @@ def no_progress(
             "find what that line waits for (a lock, a queue, a thread, a worker) and why it is never released or filled",
             "wait with a timeout (`get(timeout=60)`, `join(60)`), so that it raises instead of hanging",
         ),
-        Confidence.LIKELY if locked or others or forked else Confidence.POSSIBLE,
+        Confidence.LIKELY if (locked or others or forked) and not explained else Confidence.POSSIBLE,
         place(frame),
     )
 

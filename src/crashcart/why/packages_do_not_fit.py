@@ -83,7 +83,7 @@ def _crashed_at_import(log: Log | None) -> Iterator[Finding]:
         (quote_line(typed[0][0]), quote_line(typed[-1][0]), quote_line(lines[-1])),
         (
             f"change the import order: import {second} first, then {first}",
-            "or keep the two in separate environments; newer releases of both do not export these symbols",
+            "keep the two in separate environments; newer releases of both do not export these symbols",
         ),
         Confidence.LIKELY,
     )

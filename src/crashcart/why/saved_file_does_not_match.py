@@ -18,8 +18,26 @@ _OTHER_VERSION = (
     " install tf_keras`"
     " and TF_USE_LEGACY_KERAS=1 (legacy Keras)"
 )
-_REBUILD = "or build the model in code as it was, and load only the weights: model.load_weights(path)"
+_REBUILD = "build the model in code as it was, and load only the weights: model.load_weights(path)"
 _ADVICE: tuple[Advice, ...] = (
+    advice(
+        r"can't get attribute '(?P<name>[\w.]+)' on <module '(?P<module>[\w.]+)'",
+        "a pickle names {name} of the module {module}, which does not have it: a pickle keeps names, not code",
+        "define or import {name} before the load, under the same module name as when it was saved",
+        "keep such classes in a module of their own, and save again; what was saved from a script belongs to `__main__`",
+    ),
+    advice(
+        r"deserialization of a .?lambda|lambda layer",
+        "the model file holds a Lambda layer with Python code in it, which is not loaded unasked",
+        "if you trust the file: load_model(path, safe_mode=False)",
+        "replace the Lambda by a layer of keras.layers or a class of your own, and save again",
+    ),
+    advice(
+        r"not compatible with provided weight shape|provided weights? list|set_weights",
+        "the weights that were given do not fit the model's layers",
+        "compare [w.shape for w in a.get_weights()] of both models: same layers, same units, same order",
+        "to take over only what fits, set the weights layer by layer: layer.set_weights(...)",
+    ),
     advice(
         r"deseriali|cannot be imported|unknown (?:layer|object|loss|metric|optimizer|activation|initializer)"
         r"|locate (?:class|function)|revive",

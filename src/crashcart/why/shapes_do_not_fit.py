@@ -27,14 +27,14 @@ _ADVICE: tuple[Advice, ...] = (
         r"expected axis -?\d+.{0,40}value (?P<want>\d+).{0,80}shape \[?\(?(?P<have>[^)\]]*)",
         "a layer was built for inputs of size {want} and was given shape ({have})",
         "build the model for the data: Input(shape=...) must be the shape of one sample, without the batch",
-        "or bring the data to the model's size: select the same features, reshape or resize",
+        "bring the data to the model's size: select the same features, reshape or resize",
     ),
     advice(
         r"expected shape|invalid input shape|incompatible with the layer|to have shape|error when checking",
         "",
         "bring the input to the model's shape: resize images, reshape arrays, and keep the batch axis"
         " (tf.expand_dims(x, 0), dataset.batch(...))",
-        "or rebuild the model with Input(shape=...) of one sample of this data",
+        "rebuild the model with Input(shape=...) of one sample of this data",
         "print x.shape just before the named line",
     ),
     advice(
@@ -42,13 +42,13 @@ _ADVICE: tuple[Advice, ...] = (
         "the generator yields shape {have} where its signature says {want}",
         "make the generator yield what its output_signature (or output_shapes) says: np.asarray(x) of that shape,"
         " not a number or a list of another depth",
-        "or correct the signature: tf.TensorSpec(shape=..., dtype=...) of one yielded element",
+        "correct the signature: tf.TensorSpec(shape=..., dtype=...) of one yielded element",
     ),
     advice(
         r"cannot batch|stack expects each tensor|shapes of all inputs must match",
         "",
         "make all elements of a batch of one shape: resize or crop images, pad sequences",
-        "or pad while batching: dataset.padded_batch(...), tf.ragged, or for PyTorch a collate_fn with pad_sequence",
+        "pad while batching: dataset.padded_batch(...), tf.ragged, or for PyTorch a collate_fn with pad_sequence",
         "drop the last, smaller batch: batch(..., drop_remainder=True)",
     ),
     advice(

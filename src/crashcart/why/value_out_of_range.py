@@ -26,7 +26,19 @@ _ADVICE: tuple[Advice, ...] = (
         "an index is {have}, but the table has {count} rows",
         "make the table large enough: Embedding(input_dim = largest index + 1); vocabulary sizes must count padding"
         " and unknown tokens",
-        "or find the token, label or index that is {have}: np.max(x), np.min(x)",
+        "find the token, label or index that is {have}: np.max(x), np.min(x)",
+    ),
+    advice(
+        r"should be in vocabulary|oov values?",
+        "a word or id is not in the vocabulary, and no place is kept for unknown ones",
+        "keep a place for them: num_oov_indices=1 (StringLookup, IntegerLookup), and count it in the Embedding's input_dim",
+        "build the vocabulary from all data (`adapt`), and compare spelling, case and spaces of the value in the message",
+    ),
+    advice(
+        r"= \[(?P<have>[-\d, ]+)\] does not index into (?:param )?shape \[(?P<count>[\d, ]+)\]",
+        "the index [{have}] is outside a tensor of shape [{count}]",
+        "each index must be 0 to size − 1 of its axis: print the largest and smallest of the indices",
+        "see which index comes first: gather_nd and scatter_nd take rows before columns",
     ),
     advice(
         r"nan|infinity|\binfs?\b|non-finite",

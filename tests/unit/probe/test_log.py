@@ -316,3 +316,15 @@ def test_any_text_is_read_without_an_exception(text: str) -> None:
     for error in find_errors(log, is_own):
         assert error.type and error.line_number is not None
         assert 1 <= error.line_number <= len(log.lines)
+
+
+def test_a_traceback_after_a_file_that_was_not_found_is_one_of_its_own() -> None:
+    text = (
+        'Exception in initializer:\nTraceback (most recent call last):\n  File "/home/ann/run.py", line 5, in setup\n'
+        "    open(path)\nFileNotFoundError: [Errno 2] No such file or directory: 'vocab.txt'\n"
+        'Traceback (most recent call last):\n  File "/home/ann/run.py", line 10, in <module>\n    pool.map(encode)\n'
+        "concurrent.futures.process.BrokenProcessPool: A process in the process pool was terminated abruptly\n"
+    )
+    missing, broken = find_errors(parse_log(text), lambda _: True)
+    assert (missing.name, missing.message) == ("FileNotFoundError", "[Errno 2] No such file or directory: 'vocab.txt'")
+    assert broken.name == "BrokenProcessPool"

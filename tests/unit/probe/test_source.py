@@ -226,3 +226,30 @@ def test_lines_in_a_loop_of_their_own_function(tmp_path: Path) -> None:
     assert looped == [2, 3, 4, 8, 9]
     assert in_loop(str(path), 99) is None
     assert in_loop("/no/such/file.py", 1) is None
+
+
+def test_lines_that_fill_a_container(tmp_path: Path) -> None:
+    from crashcart.probe.source import filling_lines
+
+    path = tmp_path / "train.py"
+    path.write_text(
+        "cache, rows, seen = {}, [], []\n"
+        "def embed(doc):\n"
+        "    cache[doc] = vector(doc)\n"
+        "    return cache[doc].mean()\n"
+        "class Trainer:\n"
+        "    def step(self, x):\n"
+        "        self.history.append(\n"
+        "            float(x))\n"
+        "        history = []\n"
+        "rows += [1]\n"
+        "rows.extend(more)\n"
+        "print(rows[0], rows.index(1), seen.pop())\n"
+    )
+    assert filling_lines(str(path), ["cache", "trainer.history", "rows", "seen"]) == {
+        "cache": [(3, "embed")],
+        "trainer.history": [(7, "step")],
+        "rows": [(10, "<module>"), (11, "<module>")],
+        "seen": [],  # what takes out of it does not fill it
+    }
+    assert filling_lines("/no/such/file.py", ["rows"]) == {"rows": []}

@@ -151,6 +151,20 @@ def test_the_largest_named_objects_are_noted(crashcart: Crashcart) -> None:
     assert 40 << 20 <= holders["trainer.history"] < 41 << 20
 
 
+def test_what_caches_of_functions_hold_is_noted(crashcart: Crashcart) -> None:
+    source = (
+        "import functools, os\n"
+        "@functools.lru_cache(maxsize=None)\ndef endless(n): return bytes(1 << 20)\n"
+        "@functools.lru_cache(maxsize=100)\ndef bounded(n): return bytes(1 << 20)\n"
+        "for n in range(30):\n    endless(n), bounded(n)\nos.kill(os.getpid(), 49)\n"
+    )
+    done = crashcart.run(source)
+    holders = {each["name"]: each for each in inside(done.folder, "holders")[-1]["holders"]}  # type: ignore[attr-defined]
+    for name in ("endless", "bounded"):
+        assert (holders[name]["kind"], holders[name]["count"]) == ("lru_cache", 30)
+        assert 30 << 20 <= holders[name]["bytes"] < 31 << 20
+
+
 def test_noting_does_not_keep_alive_what_a_function_deletes(crashcart: Crashcart) -> None:
     source = (
         "import os, weakref\nclass Big(list):\n    pass\n"
@@ -181,3 +195,43 @@ def test_a_program_can_mark_a_moment_itself(crashcart: Crashcart) -> None:
     assert done.out == "True\n"
     assert done.folder is not None
     assert [event.text for event in read_recording(done.folder).events or () if event.kind == "note"] == ["phase two"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exception groups came with Python 3.11")
+def test_the_members_of_an_exception_group_are_recorded(crashcart: Crashcart) -> None:
+    source = (
+        "def fetch(shard):\n    raise ConnectionError(shard)\nerrors = []\n"
+        "for shard in ('a', 'b'):\n    try:\n        fetch(shard)\n    except ConnectionError as error:\n        errors.append(error)\n"
+        "raise ExceptionGroup('failed', [ExceptionGroup('inner', errors[:1]), errors[1]])\n"
+    )
+    done = crashcart.run(source)
+    (record,) = inside(done.folder, "error")
+    error = record["error"]
+    assert isinstance(error, dict)
+    assert [(each["message"], each["frames"][-1][1]) for each in error["chain"]] == [("a", 2), ("b", 2)]
+
+
+def test_a_stack_that_the_program_prints_itself_is_the_crashs_own(crashcart: Crashcart) -> None:
+    from crashcart.blackbox.read import read_recording
+
+    program = crashcart.program("import ctypes\ndef poke():\n    ctypes.string_at(16)\npoke()\n")
+    crashcart("run", "--", PYTHON, "-X", "faulthandler", program)
+    folder = crashcart.last()
+    assert folder is not None
+    crash = read_recording(folder).crash
+    assert crash is not None and crash.python is not None
+    stack = crash.python.current_stack()
+    own = stack.own_frame() if stack is not None else None
+    assert own is not None and (own.line, own.function, own.source) == (3, "poke", "ctypes.string_at(16)")
+    assert stack is not None and stack.main
+
+
+def test_a_survey_that_runs_out_of_time_estimates_from_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    from crashcart.record.inside import _crashcart_holders as holders
+
+    monkeypatch.setattr(holders, "MOST_LOOKS", 12)
+    around = holders._Survey()
+    holders._add(around, "rows", "main", [[bytes(1 << 20)] for _ in range(100)])
+    (found,) = around.holders
+    assert 100 << 20 <= found["bytes"] < 101 << 20
+    assert found["count"] == 100

@@ -249,3 +249,16 @@ def test_no_rule_fails_on_any_words(text: str, before: str) -> None:
     log = parse_log(before + text)
     report = examine(Evidence(log=log, errors=find_errors(log, looks_own)), RULES)
     assert [each for each in report.unchecked if "failed" in " ".join(each.missing)] == []
+
+
+def test_an_error_about_a_childs_code_is_not_the_programs_own() -> None:
+    from crashcart.why._words import failed_by_itself
+
+    for words in ("converter exited with -11", "preprocessing failed with status 9", "a worker died", "exit code 139"):
+        assert not failed_by_itself((error("RuntimeError", words),)), words
+    for words in (
+        "'batch_size'",
+        "the server answered with status 404",
+        "unsupported operand type(s) for /: 'str' and 'int'",
+    ):
+        assert failed_by_itself((error("TypeError", words),)), words

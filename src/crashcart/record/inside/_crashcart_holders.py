@@ -141,13 +141,13 @@ def is_own(file: str) -> bool:
 def _holders_of(around: _Survey, name: str, scope: str, value: Any) -> list[dict[str, Any]]:
     measured = _measure(around, value, 0)
     if measured is not None:
-        return [_holder(name, scope, value, measured)] if measured[0] >= SMALLEST_BYTES else []
+        return [_holder(name, scope, measured)] if measured[0] >= SMALLEST_BYTES else []
     found = []
     for attribute, item in _attributes(value)[:40]:
         measured = None if id(item) in around.seen else _measure(around, item, 0)
         if measured is not None and measured[0] >= SMALLEST_BYTES:
             around.seen.add(id(item))
-            found.append(_holder(f"{name}.{attribute}", scope, item, measured))
+            found.append(_holder(f"{name}.{attribute}", scope, measured))
     return found
 
 
@@ -169,12 +169,9 @@ def _attributes(value: Any) -> list[tuple[str, Any]]:
     return list(dict.copy(held).items()) if type(held) is dict else []
 
 
-def _holder(name: str, scope: str, value: Any, measured: tuple[int, str, str, int | None]) -> dict[str, Any]:
+def _holder(name: str, scope: str, measured: tuple[int, str, str, int | None]) -> dict[str, Any]:
     count_bytes, kind, detail, count = measured
-    owner = str(type(value).__module__).partition(".")[0]
-    return {
-        "name": name, "scope": scope, "bytes": count_bytes, "kind": kind, "detail": detail, "count": count, "owner": owner,
-    }  # fmt: skip
+    return {"name": name, "scope": scope, "bytes": count_bytes, "kind": kind, "detail": detail, "count": count}
 
 
 def _measure(around: _Survey, value: Any, depth: int) -> tuple[int, str, str, int | None] | None:
@@ -233,28 +230,45 @@ def _container(around: _Survey, value: Any, kind: Any, depth: int) -> tuple[int,
     else:
         sample = list(islice(_ITERABLES[kind](value), SAMPLED))
     distinct = {id(item): item for item in sample}
-    measured = [each for each in (_measure(around, item, depth + 1) for item in distinct.values()) if each is not None]
+    measured, looked = _measured(around, list(distinct.values()), depth)
     if not measured:
         return own_bytes, f"{kind.__name__} of {type(sample[0]).__name__}", f"{count} elements", count
-    mean_bytes = sum(each[0] for each in measured) / len(sample)  # one object many times over counts once in the sample
+    # One object many times over counts once in the sample.
+    mean_bytes = sum(each[0] for each in measured) * len(distinct) / looked / len(sample)
     names = {each[1] for each in measured}
     what = names.pop() if len(names) == 1 else "mixed objects"
     return int(own_bytes + mean_bytes * count), f"{kind.__name__} of {what}", f"{count} elements", count
 
 
+def _measured(around: _Survey, items: list[Any], depth: int) -> tuple[list[tuple[int, str, str, int | None]], int]:
+    """The measures of as many items as the survey has time for (at least one), and how many were looked at."""
+    found = []
+    for looked, item in enumerate(items):
+        try:
+            found.append(_measure(around, item, depth + 1))
+        except _SpentError:
+            if not looked:
+                raise
+            return [each for each in found if each is not None], looked
+    return [each for each in found if each is not None], len(items)
+
+
 def _cache(around: _Survey, value: Any, depth: int) -> tuple[int, str, str, int | None] | None:
-    """What a functools cache keeps: its dictionary is among the objects that the wrapper refers to."""
+    """What a functools cache keeps: its dictionary is among the objects that the wrapper refers to. A bounded cache has
+    links in it that do not show what they hold; the wrapper then refers to each key and result itself."""
     import gc
 
     count = value.cache_info().currsize
-    kept = next((each for each in gc.get_referents(value) if type(each) is dict and len(each) == count), None)
+    known = gc.get_referents(value)
+    kept = next((each for each in known if type(each) is dict and len(each) == count), None)
     if not count or kept is None:
         return None
-    total, looked = 0, 0
-    for entry in islice(dict.values(kept), SAMPLED):
-        looked += 1
-        measured = next((_measure(around, each, depth + 1) for each in reversed(gc.get_referents(entry))), None)
-        total += measured[0] if measured is not None else 0
+    results: list[Any] = list(islice(dict.values(kept), SAMPLED))
+    looked = len(results)
+    if type(results[0]).__name__ == "_lru_list_elem":
+        results = [each for each in known if each is not kept and not isinstance(each, type)][: 2 * looked]
+    measured = [_measure(around, each, depth + 1) for each in results]
+    total = sum(each[0] for each in measured if each is not None)
     return total * count // looked, "lru_cache", f"{count} results", count
 
 

@@ -258,13 +258,22 @@ def _note_error(
 
 
 def _chained(value: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
+    """What it was raised from or during, nearest first; before these the members of an exception group."""
+    found = _members(value)[:MOST_CHAINED]
     while value is not None and len(found) < MOST_CHAINED:
         value = value.__cause__ or (None if value.__suppress_context__ else value.__context__)
         if value is None or any(value is each for each in found):
             break
         found.append(value)
     return found
+
+
+def _members(value: BaseException | None) -> list[BaseException]:
+    """The exceptions in a group, and in the groups inside it."""
+    if not any(kind.__name__ == "BaseExceptionGroup" for kind in type(value).__mro__):
+        return []
+    members = list(getattr(value, "exceptions", ()))
+    return [each for member in members for each in (_members(member) or [member])]
 
 
 def _describe(kind: type[BaseException], value: BaseException | None, trace: TracebackType | None) -> dict[str, Any]:
