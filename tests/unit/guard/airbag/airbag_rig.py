@@ -24,7 +24,17 @@ GIB, MIB = 1024**3, 1024**2
 FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-Wall", "-Wextra", "-Werror"]
 PREFIXED = ["-DAIRBAG_PREFIX", "-O1", "-g", "-fno-omit-frame-pointer", "-std=gnu11"]
 
-WORDS = {"left": 16, "beat_ns": 24, "bound": 40, "floor": 48, "net": 56, "airbag": 64, "python": 72, "served": 80, "refused": 88}
+WORDS = {
+    "left": 16,
+    "beat_ns": 24,
+    "bound": 40,
+    "floor": 48,
+    "net": 56,
+    "airbag": 64,
+    "python": 72,
+    "served": 80,
+    "refused": 88,
+}
 HALVES = {"on": 12, "squeeze": 32}
 
 
@@ -98,7 +108,9 @@ def compile_into(target: Path, sources: list[Path], flags: list[str]) -> Path:
     if compiler is None:
         pytest.skip("no C compiler here")
     if not target.exists():
-        done = subprocess.run([compiler, *flags, *sources, "-o", target, "-ldl", "-pthread"], capture_output=True, text=True)
+        done = subprocess.run(
+            [compiler, *flags, *sources, "-o", target, "-ldl", "-pthread"], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
     return target
 
@@ -124,7 +136,17 @@ class Rig:
         numpy = compile_into(folder / "_multiarray_umath_test.so", [callers], [*shared, "-DNAME=numpy"])
         python = compile_into(folder / "libfakepython.so", [callers], [*shared, "-DNAME=python", "-DIS_PYTHON"])
         sources = sorted(SOURCES.glob("*.c")) if "-DAIRBAG_PREFIX" in flags else []
-        every = ["-O1", "-g", "-Wall", "-fno-builtin", *flags, f"-I{SOURCES}", f"-Wl,-rpath,{folder}", "-Wl,--no-as-needed", "-rdynamic"]
+        every = [
+            "-O1",
+            "-g",
+            "-Wall",
+            "-fno-builtin",
+            *flags,
+            f"-I{SOURCES}",
+            f"-Wl,-rpath,{folder}",
+            "-Wl,--no-as-needed",
+            "-rdynamic",
+        ]
         return compile_into(folder / name, [PROGRAMS / f"{name}.c", *sources, numpy, python], every)
 
     def interposer(self) -> Path:
@@ -132,5 +154,7 @@ class Rig:
         return compile_into(self.build / "libpass.so", [PROGRAMS / "pass.c"], ["-shared", "-fPIC", "-O2", "-Wall"])
 
 
-def run(command: list[str | Path], environment: dict[str, str], timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+def run(
+    command: list[str | Path], environment: dict[str, str], timeout_s: float = 60
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s)

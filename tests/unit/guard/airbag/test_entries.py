@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from airbag_rig import Guard, Rig, run
 
-PARTS = (
-    "within border airbag alignment refusal realloc squeeze idle mapping remap threads bound silence wait".split()
-)
+PARTS = "within border airbag alignment refusal realloc squeeze idle mapping remap threads bound silence wait".split()
 
 
 @pytest.mark.parametrize("part", PARTS)
