@@ -29,8 +29,7 @@ enum size_from size_from;
 void find_real_functions(void)
 {
     real = (struct real_functions){malloc, calloc, realloc, free, posix_memalign, aligned_alloc, memalign, valloc,
-                                   pvalloc, malloc_usable_size, system_mmap, system_munmap, system_mremap,
-                                   system_madvise};
+                                   pvalloc, malloc_usable_size, mmap, munmap, system_mremap, madvise};
 }
 #else
 static void find(void *slot, const char *name)
@@ -139,12 +138,25 @@ static void begin(const char *directory)
     guarded = true;
 }
 
+/* Another preloaded allocator may look for its own next functions with dlsym when it is first called. It must do so
+ * before a symbol is not found (below): the message about that is freed by the next dlsym, from within. */
+static void wake_next_allocator(void)
+{
+    void *volatile block = real.malloc(16);
+    block = real.realloc(block, 32);
+    real.free(block);
+    block = real.calloc(1, 16);
+    real.free(block);
+}
+
 __attribute__((constructor)) static void start(void)
 {
     int before = errno;
     find_real_functions();
+    wake_next_allocator();
     const char *directory = secure_getenv("CRASHCART_RECORDING");
     if (directory != NULL)
         begin(directory);
+    dlerror(); /* what we looked for in vain is not the program's error */
     errno = before;
 }

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from airbag_rig import Guard, Rig  # noqa: E402
+from airbag_rig import Guard, Rig
 
 
 @pytest.fixture(scope="session")
