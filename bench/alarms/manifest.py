@@ -1,7 +1,7 @@
 """All programs of the bench: each uses much memory, or seems to, and is in the right.
 
 Covers: their limits, arguments and needs. A program that is told how far to fill its memory gets that in megabytes of its own
-resident size; the watcher, which is in the same group, comes on top.
+anonymous memory; the watcher, which is in the same group, comes on top.
 Does not cover: programs that run out of memory (`bench.survive`).
 """
 
@@ -16,8 +16,8 @@ from bench.survive.setups import log_file
 from bench.trial import Program
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-# The watcher's resident size by the bench of recording (18 MB) and what its group is charged besides.
-_WATCHER_MB = 25
+# What the group is charged beside the program's anonymous memory: watcher and kernel memory, measured with these programs.
+_WATCHER_MB = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Measure what the guard costs far from the limit, in lockstep with plain runs and with other tools.
 
-    python -m bench.guard_cost [--rounds 3] [--blocks 12] [--only NAME]
+    python -m bench.guard_cost [--rounds 2] [--blocks 12] [--only NAME]
 
 In a round all ways that can run the program live at once and take turns block by block (`bench.lockstep`); its figure is
 the median ratio to the plain block beside it. The tools do more than a guard does (they say where memory goes), so they are
@@ -50,7 +50,7 @@ WORKS = (
 
 def main() -> int:
     parser = argparse.ArgumentParser("bench.guard_cost")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--blocks", type=int, default=12)
     parser.add_argument("--only", action="append", metavar="WAY", help="compare this way with plain; may be repeated")
     options = parser.parse_args()

@@ -95,10 +95,10 @@ def summarise(rows: Sequence[Row]) -> str:
     if guarded:
         lived = [row.guarded.words for row in guarded if row.guarded and row.guarded.lived]
         ways = Counter(words.partition(":")[0] for words in lived)
+        how = f" ({', '.join(f'{count} {way}' for way, count in ways.most_common())})" if ways else ""
         parts.append(
-            f"With it, {len(lived)} of {len(guarded)} lived on ({len(lived) / len(guarded):.0%}): "
-            + ", ".join(f"{count} {way}" for way, count in ways.most_common())
-            + ". Lived on: exit code 0, and a right result from what it had before and from something new."
+            f"With it, {len(lived)} of {len(guarded)} lived on{how}. Lived on: exit code 0, and a right result from what the "
+            "program had before and from something new."
         )
     parts.append(
         table(["program", "what eats the memory", "limit", "plain", "guarded", "time"], [_row(row) for row in rows])

@@ -1,8 +1,6 @@
-"""The resident memory of this process."""
-
-import os
+"""The memory that this process alone holds: pages of its files and libraries can be dropped and do not count."""
 
 
-def resident_mb():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
+def held_mb():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) // 1024

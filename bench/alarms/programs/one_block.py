@@ -3,9 +3,9 @@
 import sys
 
 import numpy as np
-from memory import resident_mb
+from memory import held_mb
 
 planned_mb = int(sys.argv[1])
-block = np.ones((planned_mb - resident_mb()) * 2**20, np.uint8)
+block = np.ones((planned_mb - held_mb()) * 2**20, np.uint8)
 assert int(block.sum()) == len(block)
-print("filled", abs(resident_mb() - planned_mb) < 10)
+print("filled", abs(held_mb() - planned_mb) < 10)

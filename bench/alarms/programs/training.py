@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import tensorflow as tf
-from memory import resident_mb
+from memory import held_mb
 from tensorflow.keras import layers
 
 planned_mb = int(sys.argv[1])
@@ -21,6 +21,6 @@ model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=
 images, labels = np.ones((32, 64, 64, 3), np.float32), np.arange(32) % 10
 batches = tf.data.Dataset.from_tensors((images, labels)).repeat(60).prefetch(8)
 model.fit(batches, verbose=0)
-ballast = np.ones((planned_mb - resident_mb() - 30) * 2**20, np.uint8)
+ballast = np.ones((planned_mb - held_mb() - 30) * 2**20, np.uint8)
 history = model.fit(batches, epochs=3, verbose=0)
 print("losses", len(history.history["loss"]), bool(np.isfinite(history.history["loss"]).all()), int(ballast[-1]))
