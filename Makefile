@@ -5,11 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format bench bench-deaths bench-overhead docs clean
+.PHONY: help demo test lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
 
 $(READY): pyproject.toml setup.py $(wildcard src/crashcart/record/native/*.[ch] src/crashcart/guard/airbag/*.[ch])
 	$(PYTHON) -m venv $(VENV)
@@ -32,13 +32,22 @@ format: $(READY) ## let ruff format the code
 	$(BIN)/ruff check --fix src tests bench
 	$(BIN)/ruff format src tests bench
 
-bench: bench-deaths bench-overhead ## run every benchmark and write docs/benchmarks.md
+bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost ## run every benchmark and write docs/benchmarks.md
 
 bench-deaths: $(READY) ## the death bench: cause and line of each death, beside what others tell
 	$(BIN)/python -m bench.deaths
 
 bench-overhead: $(READY) ## what recording costs, interleaved with plain runs
 	$(BIN)/python -m bench.overhead
+
+bench-survive: $(READY) ## programs that run out of memory: which live on under the guard
+	$(BIN)/python -m bench.survive
+
+bench-alarms: $(READY) ## programs that rightly use memory: the guard must not disturb them
+	$(BIN)/python -m bench.alarms
+
+bench-guard-cost: $(READY) ## what the guard costs, in lockstep with plain runs, memray, Fil and Scalene
+	$(BIN)/python -m bench.guard_cost
 
 docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate

@@ -53,6 +53,13 @@ def enter(group: Path | None) -> None:
         (group / "cgroup.procs").write_text(str(os.getpid()))
 
 
+def oom_kills(group: Path) -> int:
+    """How many processes of the group the kernel has killed for memory."""
+    first_version = group / "memory.oom_control"
+    text = (first_version if first_version.exists() else group / "memory.events").read_text()
+    return int(dict(line.split() for line in text.splitlines())["oom_kill"])
+
+
 def _remove(group: Path) -> None:
     for _ in range(100):
         for pid in (group / "cgroup.procs").read_text().split():

@@ -1,0 +1,1 @@
+"""Programs that rightly use memory: the guard must not disturb them."""

@@ -1,0 +1,1 @@
+"""Which programs live on under the guard that the kernel kills without it."""
