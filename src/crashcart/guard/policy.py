@@ -158,11 +158,14 @@ def _get_ready(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
 
 
 def _squeeze(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
-    if not state.squeezed and view.room_bytes < 0:
-        return replace(state, squeezed=True, python_bytes=view.python_bytes, short_looks=1), (Step.SQUEEZE,)
-    if state.squeezed and view.room_bytes > reserve_bytes(view.limit_bytes) // 2:
-        return replace(state, squeezed=False, short_looks=0), (Step.RELEASE,)
-    return replace(state, short_looks=state.short_looks + 1 if view.room_bytes < 0 else 0), ()
+    """Small blocks cannot be counted beforehand, so they go to the airbag while half a reserve more is left."""
+    reserve = reserve_bytes(view.limit_bytes)
+    state = replace(state, short_looks=state.short_looks + 1 if view.room_bytes < 0 else 0)
+    if not state.squeezed and view.room_bytes < reserve // 2:
+        return replace(state, squeezed=True, python_bytes=view.python_bytes), (Step.SQUEEZE,)
+    if state.squeezed and view.room_bytes > reserve:
+        return replace(state, squeezed=False), (Step.RELEASE,)
+    return state, ()
 
 
 def _warn(state: State, view: View) -> tuple[State, tuple[Step, ...]]:

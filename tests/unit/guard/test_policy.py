@@ -97,7 +97,7 @@ def test_freeing_what_was_promised_ends_the_promise() -> None:
 def test_without_room_small_blocks_are_squeezed_until_there_is_room_again() -> None:
     assert Step.SQUEEZE in after(CALM, SHORT).steps
     assert Step.SQUEEZE not in after(CALM, SHORT, replace(SHORT, at_s=1.1)).steps
-    barely = replace(SHORT, at_s=1.2, used_bytes=LIMIT - RESERVE - MIB)
+    barely = replace(SHORT, at_s=1.2, used_bytes=int(LIMIT - 1.8 * RESERVE))
     assert Step.RELEASE not in after(CALM, SHORT, barely).steps, "no flutter at the edge"
     assert Step.RELEASE in after(CALM, SHORT, replace(CALM, at_s=1.3)).steps
 

@@ -171,7 +171,8 @@ void release_block(void *block);
 size_t large_bytes(void *block);
 
 /* budget.c */
-bool budget_take(size_t bytes); /* false: over budget, also after a wait for a newer figure */
+/* False: over budget, also after a wait for a newer figure. The caller is NULL where nobody would be refused. */
+bool budget_take(size_t bytes, const void *caller);
 void budget_correct(int64_t taken, int64_t before, int64_t after);
 bool airbag_count_up(size_t bytes, bool bounded); /* false: over the bound */
 void airbag_count_down(size_t bytes);

@@ -12,6 +12,7 @@
 #define WATCHER_SILENT_NS 3000000000 /* then it is dead or stopped, and the figure means nothing */
 #define WAIT_AT_MOST_NS 600000000
 #define WAIT_STEP_MS 2
+#define FREED_WITHIN_NS 100000000
 
 static struct slot no_slot;
 static struct slot *slot = &no_slot;
@@ -37,14 +38,19 @@ static bool is_watched(int64_t now)
     return atomic_load(&guard->on) != 0 && now - atomic_load(&guard->beat_ns) <= WATCHER_SILENT_NS;
 }
 
-/* The figure may be old: wait for one newer than this request. */
-COLD static bool take_later(int64_t bytes)
+/* The figure may be old: wait for one newer than this request. Who would be refused waits to the end: what a failed step
+ * held may just be on its way back. */
+COLD static bool take_later(int64_t bytes, bool patient)
 {
     int64_t arrival = now_ns(), now = arrival;
     while (is_watched(now)) {
         if (take_within(bytes))
             return true;
-        if (squeezed() || atomic_load(&guard->beat_ns) > arrival || now - arrival > WAIT_AT_MOST_NS)
+        if (now - arrival > WAIT_AT_MOST_NS)
+            return false;
+        if (!patient && (squeezed() || atomic_load(&guard->beat_ns) > arrival))
+            return false;
+        if (patient && !squeezed() && atomic_load(&guard->beat_ns) > arrival + FREED_WITHIN_NS)
             return false;
         system_pause_ms(WAIT_STEP_MS);
         now = now_ns();
@@ -53,12 +59,13 @@ COLD static bool take_later(int64_t bytes)
     return true;
 }
 
-bool budget_take(size_t bytes)
+bool budget_take(size_t bytes, const void *caller)
 {
     int before = errno;
     if (take_within((int64_t)bytes))
         return true;
-    bool taken = take_later((int64_t)bytes);
+    char who[WHO_BYTES];
+    bool taken = take_later((int64_t)bytes, caller != NULL && caller_of(caller, who) != CALLER_OTHER);
     errno = before;
     return taken;
 }

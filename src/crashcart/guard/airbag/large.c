@@ -121,7 +121,7 @@ static void touch_if_near(void *block, const struct request *request)
 static void *allocate_large(const struct request *request)
 {
     small_trim();
-    if (!budget_take(request->size))
+    if (!budget_take(request->size, request->caller))
         return allocate_over_budget(request);
     void *block = counted(real_allocate(request), request->size);
     touch_if_near(block, request);
@@ -202,7 +202,7 @@ static void *grow_large(void *block, size_t size, const void *caller)
     char who[WHO_BYTES];
     size_t counted_for = large_bytes(block);
     size_t more = size > counted_for ? size - counted_for : 0;
-    if (more == 0 || budget_take(more))
+    if (more == 0 || budget_take(more, caller))
         return reallocate_real(block, size, (int64_t)more);
     enum caller kind = caller_of(caller, who);
     void *target = kind == CALLER_OTHER ? airbag_block(&(struct request){MALLOC, size, 0, caller}, false) : NULL;

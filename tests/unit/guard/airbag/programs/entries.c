@@ -373,7 +373,11 @@ static void part_wait(void)
     CHECK(numpy_malloc(MIB) == NULL && now_ns() - before > 500000000 && now_ns() - before < 900000000);
     SQUEEZE = 1;
     before = now_ns();
-    CHECK(numpy_malloc(MIB) == NULL && now_ns() - before < 100000000);
+    CHECK(numpy_malloc(MIB) == NULL && now_ns() - before > 500000000);
+    before = now_ns();
+    block = A(malloc)(MIB);
+    CHECK(block != NULL && now_ns() - before < 100000000); /* who is not refused has nothing to wait for */
+    A(free)(block);
     SQUEEZE = 0;
     beat_ahead();
 }
