@@ -31,6 +31,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Hidden in declarations, too: reached without a detour over the table of global symbols. */
+#pragma GCC visibility push(hidden)
+
 #define EXPORT __attribute__((visibility("default")))
 #define RARE(condition) __builtin_expect(!!(condition), 0)
 #define COLD __attribute__((noinline, cold))
@@ -109,9 +112,10 @@ _Static_assert(sizeof(struct slot) == 32 && offsetof(struct guard, slots) == 204
 _Static_assert(offsetof(struct guard, directory) == 4096, "the directory");
 
 /* The guard's file, or a still one of our own while this process is not guarded. */
-extern struct guard *guard;
 extern bool guarded;
 extern uint32_t level_of_process; /* LEVEL_REACHED, or 0 */
+extern pid_t own_pid;
+extern struct guard *guard;
 
 static inline bool squeezed(void) { return atomic_load_explicit(&guard->squeeze, memory_order_relaxed) != 0; }
 
@@ -207,9 +211,9 @@ struct pool {
     size_t unit_count;
     size_t first_free;  /* no free unit before this one */
     size_t used_units;
+    size_t top;         /* no unit was ever used from this one on */
     bool open;          /* the mapping has a file of this process behind it */
     bool closed;        /* for good: a child that got no file */
-    pid_t pid;          /* whose file it is */
     int64_t retry_ns;   /* after a failure to open, not before this */
 };
 
@@ -236,10 +240,11 @@ void pool_lose(uintptr_t start, uintptr_t end);
 bool pool_next_run(size_t *page, size_t *end, bool *sparse);
 size_t page_bytes(void);
 
+bool pool_is_ours(void);
+
 /* With the lock held. */
 void *pool_allocate_locked(const struct wish *wish);
 void pool_free_units(size_t first, size_t count);
-bool pool_is_ours(void);
 
 static inline bool pool_owns(const void *block)
 {
@@ -278,4 +283,5 @@ int system_mprotect(void *address, size_t bytes, int protection);
 void system_close(int fd);
 void system_pause_ms(int ms);
 
+#pragma GCC visibility pop
 #endif

@@ -97,6 +97,8 @@ COLD static void *allocate_over_budget(const struct request *request)
     void *block = caller == CALLER_OTHER || sparse ? airbag_block(request, sparse) : NULL;
     if (block != NULL)
         return block;
+    if (caller == CALLER_OTHER && !pool_is_ours())
+        return counted(real_allocate(request), 0);
     refuse(request->size, caller, who);
     return no_memory();
 }
@@ -122,7 +124,7 @@ void *allocate(const struct request *request)
 
 static void release_real(void *block)
 {
-    int64_t bytes = (int64_t)large_bytes(block);
+    int64_t bytes = guarded ? (int64_t)large_bytes(block) : 0;
     real.free(block);
     budget_correct(0, bytes, 0);
 }
