@@ -170,7 +170,8 @@ void release_block(void *block);
 size_t large_bytes(void *block);
 
 /* budget.c */
-bool budget_take(size_t bytes); /* false: over budget, also after a wait for a newer figure */
+bool budget_take(size_t bytes);                  /* false: over budget, by the figure of the last sample */
+bool budget_wait(size_t bytes, bool has_airbag); /* also by a newer one */
 void budget_correct(int64_t taken, int64_t before, int64_t after);
 bool airbag_count_up(size_t bytes, bool bounded); /* false: over the bound */
 void airbag_count_down(size_t bytes);

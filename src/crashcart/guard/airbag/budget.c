@@ -12,6 +12,7 @@
 #define WATCHER_SILENT_NS 3000000000 /* then it is dead or stopped, and the figure means nothing */
 #define WAIT_AT_MOST_NS 600000000
 #define WAIT_STEP_MS 2
+#define WAIT_AGAIN_AFTER_NS 50000000
 
 static struct slot no_slot;
 static struct slot *slot = &no_slot;
@@ -37,15 +38,23 @@ static bool is_watched(int64_t now)
     return atomic_load(&guard->on) != 0 && now - atomic_load(&guard->beat_ns) <= WATCHER_SILENT_NS;
 }
 
+/* Those who can have the airbag do not wait again so soon after a wait in vain: a training allocates a thousand large
+ * blocks in a step, and each would wait for a sample. Those who would be refused always wait. */
+static _Atomic int64_t in_vain_until_ns;
+
 /* The figure may be old: wait for one newer than this request. */
-COLD static bool take_later(int64_t bytes)
+COLD static bool take_later(int64_t bytes, bool has_airbag)
 {
     int64_t arrival = now_ns(), now = arrival;
     while (is_watched(now)) {
         if (take_within(bytes))
             return true;
-        if (squeezed() || atomic_load(&guard->beat_ns) > arrival || now - arrival > WAIT_AT_MOST_NS)
+        if (squeezed() || (has_airbag && now < in_vain_until_ns))
             return false;
+        if (atomic_load(&guard->beat_ns) > arrival || now - arrival > WAIT_AT_MOST_NS) {
+            in_vain_until_ns = now + WAIT_AGAIN_AFTER_NS;
+            return false;
+        }
         system_pause_ms(WAIT_STEP_MS);
         now = now_ns();
     }
@@ -53,12 +62,12 @@ COLD static bool take_later(int64_t bytes)
     return true;
 }
 
-bool budget_take(size_t bytes)
+bool budget_take(size_t bytes) { return take_within((int64_t)bytes); }
+
+bool budget_wait(size_t bytes, bool has_airbag)
 {
     int before = errno;
-    if (take_within((int64_t)bytes))
-        return true;
-    bool taken = take_later((int64_t)bytes);
+    bool taken = take_later((int64_t)bytes, has_airbag);
     errno = before;
     return taken;
 }

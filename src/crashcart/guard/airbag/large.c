@@ -94,7 +94,10 @@ COLD static void *allocate_over_budget(const struct request *request)
     char who[WHO_BYTES];
     enum caller caller = caller_of(request->caller, who);
     bool sparse = caller == CALLER_NUMPY && request->function == CALLOC;
-    void *block = caller == CALLER_OTHER || sparse ? airbag_block(request, sparse) : NULL;
+    bool has_airbag = caller == CALLER_OTHER || sparse;
+    if (budget_wait(request->size, has_airbag))
+        return counted(real_allocate(request), request->size);
+    void *block = has_airbag ? airbag_block(request, sparse) : NULL;
     if (block != NULL)
         return block;
     if (caller == CALLER_OTHER && !pool_is_ours())
@@ -180,19 +183,28 @@ static void *to_airbag(void *block, void *target, size_t size)
     return target;
 }
 
-static void *grow_large(void *block, size_t size, const void *caller)
+COLD static void *grow_over_budget(void *block, size_t size, size_t more, const void *caller)
 {
     char who[WHO_BYTES];
+    enum caller kind = caller_of(caller, who);
+    if (budget_wait(more, kind == CALLER_OTHER))
+        return reallocate_real(block, size, (int64_t)more);
+    void *target = kind == CALLER_OTHER ? airbag_block(&(struct request){MALLOC, size, 0, caller}, false) : NULL;
+    if (target != NULL)
+        return to_airbag(block, target, size);
+    if (kind == CALLER_OTHER && !pool_is_ours())
+        return reallocate_real(block, size, 0);
+    refuse(size, kind, who);
+    return no_memory();
+}
+
+static void *grow_large(void *block, size_t size, const void *caller)
+{
     size_t counted_for = large_bytes(block);
     size_t more = size > counted_for ? size - counted_for : 0;
     if (more == 0 || budget_take(more))
         return reallocate_real(block, size, (int64_t)more);
-    enum caller kind = caller_of(caller, who);
-    void *target = kind == CALLER_OTHER ? airbag_block(&(struct request){MALLOC, size, 0, caller}, false) : NULL;
-    if (target != NULL)
-        return to_airbag(block, target, size);
-    refuse(size, kind, who);
-    return no_memory();
+    return grow_over_budget(block, size, more, caller);
 }
 
 static void *grow_squeezed(void *block, size_t size, const void *caller)
