@@ -32,6 +32,8 @@ LIMIT_FILE = "guard-limit.json"
 CEILING_FILE = "guard-ceiling"
 FORGET_S = 1.0
 MOST_READY = 9
+PATIENCE_S = 1.0
+"""A program without memory may take this long to look at a request; one on top of it would only make it slower."""
 _FUTEX = {"x86_64": 202, "aarch64": 98}.get(os.uname().machine)
 SOURCES = {
     "container": "container limit",
@@ -71,6 +73,7 @@ class Guard:
         self._source = ""
         self._limit_bytes = 0
         self._refused = self._requests = 0
+        self._sent_at_s = float("-inf")
         self._resident: dict[int, int] = {}
         self._airbags: dict[int, int] = {}
         self._forget_at_s = FORGET_S
@@ -174,6 +177,7 @@ class Guard:
         return policy.View(
             sample.at_s, sample.used_bytes, sample.limit_bytes, sample.cpu_s or 0.0, shared.net_bytes, shared.airbag_bytes,
             self._bound_bytes(shared), shared.python_bytes, shared.refused_count, shared.raised_count,
+            shared.touched_zero_bytes(),
         )  # fmt: skip
 
     def _bound_bytes(self, shared: Shared) -> int:
@@ -194,7 +198,7 @@ class Guard:
         }
         write_json(self._folder / LIMIT_FILE, facts)
         if self._shared is not None:
-            self._shared.touch_below(limit_bytes // 2)
+            self._shared.set_marks(limit_bytes // 2, policy.cushion_bytes(limit_bytes))
 
     def _tell_refusals(self, shared: Shared, view: policy.View) -> None:
         """An event for each refusal since the last look."""
@@ -248,8 +252,9 @@ class Guard:
 
     def _ask(self, what: str, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]) -> None:
         """Ask the process that grows; a process without our handler is left alone."""
+        unseen = self._requests > shared.seen_request and view.at_s - self._sent_at_s < PATIENCE_S
         pid = self._grower(shared, resident)
-        if pid is None or self._folder is None or not _listens(pid):
+        if unseen or pid is None or self._folder is None or not _listens(pid):
             return
         first = self._state.asking_since_s == view.at_s
         seconds_left = max(0.0, view.limit_bytes - view.used_bytes) / growth if growth > 0 else None
@@ -258,6 +263,7 @@ class Guard:
             "airbag_bytes": view.airbag_bytes,
             "seconds_left": seconds_left if seconds_left is not None and seconds_left < 60 else None,
         }  # fmt: skip
+        self._sent_at_s = view.at_s
         self._send(what, pid, facts)
         if what == "raise" and first:
             left = f", {duration(seconds_left)} from the limit" if seconds_left is not None else ""

@@ -31,6 +31,8 @@ STILL_BYTES = MIB
 
 PYTHON_BYTES = 8 * MIB
 """So many bytes of new Python objects without room are growth, not a passing need."""
+LEAST_ZERO_BYTES, ZERO_SHARE = 64 * MIB, 0.25
+"""So much of what NumPy was given as zeroes, being filled, is an array that should have been refused."""
 FULL_SHARE, RELIEF_SHARE = 0.7, 0.5
 """An airbag this full calls for the exception; below the lower share it may do so again."""
 ASK_S = 0.02
@@ -71,6 +73,8 @@ class View:
     """Served so far by the airbag to the interpreter itself."""
     refused_count: int = 0
     raised_count: int = 0
+    zero_bytes: int = 0
+    """Zeroes of NumPy on the airbag that have been touched: what nobody was sure to need, and does."""
 
     @property
     def room_bytes(self) -> int:
@@ -116,6 +120,11 @@ class Decision:
 def reserve_bytes(limit_bytes: int) -> int:
     """What is kept free of a limit."""
     return int(min(MOST_RESERVE_BYTES, max(LEAST_RESERVE_BYTES, RESERVE_SHARE * limit_bytes)))
+
+
+def cushion_bytes(limit_bytes: int) -> int:
+    """What large blocks of native code leave besides: the code itself has to stay in memory, and is page cache to all."""
+    return reserve_bytes(limit_bytes) * 3 // 4
 
 
 def decide(state: State, view: View, stop: bool = False) -> Decision:
@@ -170,7 +179,7 @@ def _squeeze(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
 
 def _warn(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
     """Once, when the first bytes are on the airbag."""
-    if state.warned or view.airbag_bytes < MIB:
+    if state.warned or view.airbag_bytes + view.zero_bytes < MIB:
         return state, ()
     return replace(state, warned=True), (Step.WARN,)
 
@@ -179,7 +188,9 @@ def wants_exception(state: State, view: View) -> bool:
     """Whether the program must be told, rather than helped."""
     if view.bound_bytes == 0:
         return state.short_looks >= 2
-    if view.airbag_bytes >= FULL_SHARE * view.bound_bytes:
+    if view.airbag_bytes + view.zero_bytes >= FULL_SHARE * view.bound_bytes:
+        return True
+    if view.zero_bytes >= max(LEAST_ZERO_BYTES, ZERO_SHARE * view.limit_bytes):
         return True
     return state.squeezed and view.python_bytes - state.python_bytes >= PYTHON_BYTES
 

@@ -12,7 +12,9 @@ Does not cover: what the figures should be (`policy.py`). The layout is that of 
       32  u32      squeeze                   96  16 refusals of 64 bytes
       40  u64      bound_bytes             1152  u64  raised_count: exceptions raised by the guard's module inside
       48  u64      floor_bytes             1160  i64  dense_below: with less left, large blocks are touched at once
-                                           1168  i64  sparse_bytes: the part of the airbag that is not on disk yet
+                                           1168  i64  sparse_bytes: zeroes on the airbag that may not be on disk yet
+                                           1176  i64  cushion: what native code's large blocks must leave
+                                           1184  u64  seen_request: by the guard's module inside
                                            2048  64 processes of 32 bytes
                                            4096  the airbag's directory
 """
@@ -23,6 +25,7 @@ import mmap
 import os
 import struct
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,11 +40,11 @@ NO_LIMIT = 2**62
 _ON, _SQUEEZE = 12, 32
 _LEFT, _BEAT, _BOUND, _FLOOR, _NET, _AIRBAG, _PYTHON, _SERVED, _REFUSED = 16, 24, 40, 48, 56, 64, 72, 80, 88
 _REFUSALS, _REFUSAL_BYTES, _MOST_REFUSALS = 96, 64, 16
-_RAISED, _DENSE, _SPARSE = 1152, 1160, 1168
+_RAISED, _DENSE, _SPARSE, _CUSHION, _SEEN = 1152, 1160, 1168, 1176, 1184
 _SLOTS, _SLOT_BYTES, _MOST_SLOTS = 2048, 32, 64
 _DIRECTORY, _DIRECTORY_BYTES = 4096, 4096
 _REFUSAL = struct.Struct("<Qqqqii24s")
-_SLOT = struct.Struct("<iIQI")
+_SLOT = struct.Struct("<iIQII")
 
 LOADED, REACHED, IN_USE, FAILED = 1, 2, 4, 8
 
@@ -68,6 +71,8 @@ class Guarded:
     level: int
     airbag_bytes: int
     error: int
+    descriptor: int = 0
+    """Of the airbag's file in that process; 0 where it has none."""
 
 
 def read_processes(folder: Path) -> tuple[Guarded, ...]:
@@ -132,9 +137,20 @@ class Shared:
         """Bytes on the airbag now, over all processes; without zeroes that may never be touched."""
         return max(0, self._words[_AIRBAG // 8] - max(0, self._words[_SPARSE // 8]))
 
-    def touch_below(self, left_bytes: int) -> None:
-        """With less left than this, large blocks are touched as soon as they are given out."""
-        self._words[_DENSE // 8] = left_bytes
+    def touched_zero_bytes(self) -> int:
+        """How much of the zeroes that take no disk space until they are touched has been touched."""
+        sparse_bytes = max(0, self._words[_SPARSE // 8])
+        if sparse_bytes == 0:
+            return 0
+        on_disk = 0
+        for each in self.processes():
+            with suppress(OSError):
+                on_disk += os.stat(f"/proc/{each.pid}/fd/{each.descriptor}").st_blocks * 512 if each.descriptor else 0
+        return max(0, min(sparse_bytes, on_disk - (self._words[_AIRBAG // 8] - sparse_bytes)))
+
+    def set_marks(self, dense_below_bytes: int, cushion_bytes: int) -> None:
+        """With less left than the first, large blocks are touched at once; native code's must leave the second."""
+        self._words[_DENSE // 8], self._words[_CUSHION // 8] = dense_below_bytes, cushion_bytes
 
     @property
     def python_bytes(self) -> int:
@@ -155,6 +171,11 @@ class Shared:
     def raised_count(self) -> int:
         """Exceptions that the guard's module inside has raised so far."""
         return self._words[_RAISED // 8]
+
+    @property
+    def seen_request(self) -> int:
+        """The number of the last request that the guard's module inside has looked at."""
+        return self._words[_SEEN // 8]
 
     def refusals(self) -> tuple[Refusal, ...]:
         """The last refusals, oldest first."""
@@ -177,7 +198,7 @@ class Shared:
         count at the same instant as this; if they do, the count is a little too high, which is the safe side."""
         for index in range(_MOST_SLOTS):
             at = _SLOTS + index * _SLOT_BYTES
-            pid, _, airbag_bytes, _ = _SLOT.unpack_from(self._map, at)
+            pid, _, airbag_bytes, *_ = _SLOT.unpack_from(self._map, at)
             if pid and not is_alive(pid, None):
                 self._words[_AIRBAG // 8] = max(0, self._words[_AIRBAG // 8] - airbag_bytes)
                 self._map[at : at + _SLOT_BYTES] = bytes(_SLOT_BYTES)

@@ -31,6 +31,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Hidden in declarations, too: reached without a detour over the table of global symbols. */
+#pragma GCC visibility push(hidden)
+
 #define EXPORT __attribute__((visibility("default")))
 #define RARE(condition) __builtin_expect(!!(condition), 0)
 #define COLD __attribute__((noinline, cold))
@@ -78,7 +81,8 @@ struct slot {
     _Atomic uint32_t level;
     _Atomic uint64_t airbag_bytes;
     _Atomic uint32_t error;
-    uint32_t unused[3];
+    _Atomic uint32_t descriptor; /* of the airbag's file, for the watcher to look at */
+    uint32_t unused[2];
 };
 
 struct guard {
@@ -101,7 +105,9 @@ struct guard {
     _Atomic uint64_t raised_count; /* exceptions; counted by the module inside */
     _Atomic int64_t dense_below;   /* with less left than this, a block is touched as soon as it is given out */
     _Atomic int64_t sparse_bytes;  /* the part of airbag_bytes that takes no disk space until it is touched */
-    char reserved_too[872];
+    _Atomic int64_t cushion;       /* what large blocks of native code must leave: its own code has to stay in memory */
+    _Atomic uint64_t seen_request; /* the last request that the module inside has looked at */
+    char reserved_too[856];
     struct slot slots[SLOTS];
     char directory[DIRECTORY_BYTES];
 };
@@ -114,9 +120,10 @@ _Static_assert(offsetof(struct guard, raised_count) == 1152, "the words behind t
 _Static_assert(offsetof(struct guard, directory) == 4096, "the directory");
 
 /* The guard's file, or a still one of our own while this process is not guarded. */
-extern struct guard *guard;
 extern bool guarded;
 extern uint32_t level_of_process; /* LEVEL_REACHED, or 0 */
+extern pid_t own_pid;
+extern struct guard *guard;
 
 static inline bool squeezed(void) { return atomic_load_explicit(&guard->squeeze, memory_order_relaxed) != 0; }
 
@@ -171,14 +178,15 @@ void release_block(void *block);
 size_t large_bytes(void *block);
 
 /* budget.c */
-/* False: over budget, also after a wait for a newer figure. The caller is NULL where nobody would be refused. */
-bool budget_take(size_t bytes, const void *caller);
+bool budget_take(size_t bytes);                  /* false: over budget, by the figure of the last sample */
+bool budget_wait(size_t bytes, bool has_airbag); /* also by a newer one */
 void budget_correct(int64_t taken, int64_t before, int64_t after);
 bool airbag_count_up(size_t bytes, bool bounded); /* false: over the bound */
 void airbag_count_down(size_t bytes);
 void airbag_count_served(size_t bytes, bool by_python);
 void slot_take(void);
 void slot_mark(uint32_t level, int error);
+void slot_tell_descriptor(int fd);
 int64_t now_ns(void);
 
 /* caller.c */
@@ -190,6 +198,7 @@ enum caller caller_of(const void *address, char who[WHO_BYTES]);
 
 /* refusal.c */
 void refusal_start(void);
+bool collect_garbage(void); /* whether it did */
 void refuse(size_t size, enum caller caller, const char *who);
 
 /* pool.c: the reservation is one mapping of a file, the offset in the file is the address less the base. */
@@ -213,9 +222,9 @@ struct pool {
     size_t unit_count;
     size_t first_free;  /* no free unit before this one */
     size_t used_units;
+    size_t top;         /* no unit was ever used from this one on */
     bool open;          /* the mapping has a file of this process behind it */
     bool closed;        /* for good: a child that got no file */
-    pid_t pid;          /* whose file it is */
     int64_t retry_ns;   /* after a failure to open, not before this */
 };
 
@@ -242,10 +251,11 @@ void pool_lose(uintptr_t start, uintptr_t end);
 bool pool_next_run(size_t *page, size_t *end, bool *sparse);
 size_t page_bytes(void);
 
+bool pool_is_ours(void);
+
 /* With the lock held. */
 void *pool_allocate_locked(const struct wish *wish);
 void pool_free_units(size_t first, size_t count);
-bool pool_is_ours(void);
 
 static inline bool pool_owns(const void *block)
 {
@@ -284,4 +294,5 @@ int system_mprotect(void *address, size_t bytes, int protection);
 void system_close(int fd);
 void system_pause_ms(int ms);
 
+#pragma GCC visibility pop
 #endif

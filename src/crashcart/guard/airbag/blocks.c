@@ -16,12 +16,32 @@ static inline bool passes(size_t size) { return size < NEARLY_LARGE && !squeezed
 
 static inline bool is_power_of_two(size_t number) { return number != 0 && (number & (number - 1)) == 0; }
 
-/* At least the size of the block, at no cost where glibc has it in front of the block. */
-static inline size_t rough_bytes(void *block)
+/* Whether the block is a small one of the real allocator. With glibc that takes no call; blocks of early.c have a large
+ * size in front of them there. */
+static inline bool is_plain(void *block)
 {
-    if (size_from == SIZE_FROM_HEADER)
-        return ((size_t *)block)[-1];
-    return size_from == SIZE_FROM_CALL ? real.malloc_usable_size(block) : 0;
+    return size_from == SIZE_FROM_HEADER && !pool_owns(block) && ((size_t *)block)[-1] < LARGE;
+}
+
+COLD static bool is_plain_by_call(void *block)
+{
+    return size_from != SIZE_FROM_HEADER && !pool_owns(block) && !early_owns(block) &&
+           (size_from == SIZE_UNKNOWN || real.malloc_usable_size(block) < LARGE);
+}
+
+COLD static void free_carefully(void *block)
+{
+    if (is_plain_by_call(block))
+        real.free(block);
+    else
+        release_block(block);
+}
+
+COLD static void *realloc_carefully(void *block, size_t size, const void *caller)
+{
+    if (passes(size) && is_plain_by_call(block))
+        return real.realloc(block, size);
+    return reallocate(block, size, caller);
 }
 
 EXPORT void *ENTRY(malloc)(size_t size)
@@ -41,10 +61,12 @@ EXPORT void *ENTRY(calloc)(size_t count, size_t size)
 
 EXPORT void ENTRY(free)(void *block)
 {
-    if (RARE(pool_owns(block) || early_owns(block)) || (block != NULL && RARE(rough_bytes(block) >= LARGE)))
-        release_block(block);
-    else
+    if (block == NULL)
+        return;
+    if (is_plain(block))
         real.free(block);
+    else
+        free_carefully(block);
 }
 
 EXPORT void *ENTRY(realloc)(void *block, size_t size)
@@ -53,9 +75,9 @@ EXPORT void *ENTRY(realloc)(void *block, size_t size)
         return real.malloc(size);
     if (block == NULL)
         return allocate(&(struct request){MALLOC, size, 0, CALLER});
-    if (RARE(!passes(size) || pool_owns(block) || early_owns(block)) || RARE(rough_bytes(block) >= LARGE))
-        return reallocate(block, size, CALLER);
-    return real.realloc(block, size);
+    if (passes(size) && is_plain(block))
+        return real.realloc(block, size);
+    return realloc_carefully(block, size, CALLER);
 }
 
 EXPORT void *ENTRY(reallocarray)(void *block, size_t count, size_t size)

@@ -12,7 +12,8 @@
 #define WATCHER_SILENT_NS 3000000000 /* then it is dead or stopped, and the figure means nothing */
 #define WAIT_AT_MOST_NS 600000000
 #define WAIT_STEP_MS 2
-#define FREED_WITHIN_NS 100000000
+#define WAIT_AGAIN_AFTER_NS 50000000
+#define FREED_WITHIN_NS 150000000
 
 static struct slot no_slot;
 static struct slot *slot = &no_slot;
@@ -38,20 +39,25 @@ static bool is_watched(int64_t now)
     return atomic_load(&guard->on) != 0 && now - atomic_load(&guard->beat_ns) <= WATCHER_SILENT_NS;
 }
 
-/* The figure may be old: wait for one newer than this request. Who would be refused waits to the end: what a failed step
- * held may just be on its way back. */
-COLD static bool take_later(int64_t bytes, bool patient)
+/* Those who can have the airbag do not wait again so soon after a wait in vain: a training allocates a thousand large
+ * blocks in a step, and each would wait for a sample. Those who would be refused always wait. */
+static _Atomic int64_t in_vain_until_ns;
+
+/* The figure may be old: wait for one newer than this request. Who would be refused waits longer: what a failed step held
+ * may just be on its way back. */
+COLD static bool take_later(int64_t bytes, bool has_airbag)
 {
     int64_t arrival = now_ns(), now = arrival;
     while (is_watched(now)) {
         if (take_within(bytes))
             return true;
-        if (now - arrival > WAIT_AT_MOST_NS)
+        if (has_airbag && (squeezed() || now < in_vain_until_ns))
             return false;
-        if (!patient && (squeezed() || atomic_load(&guard->beat_ns) > arrival))
+        int64_t awaited = has_airbag ? arrival : arrival + FREED_WITHIN_NS;
+        if (atomic_load(&guard->beat_ns) > awaited || now - arrival > WAIT_AT_MOST_NS) {
+            in_vain_until_ns = now + WAIT_AGAIN_AFTER_NS;
             return false;
-        if (patient && !squeezed() && atomic_load(&guard->beat_ns) > arrival + FREED_WITHIN_NS)
-            return false;
+        }
         system_pause_ms(WAIT_STEP_MS);
         now = now_ns();
     }
@@ -59,13 +65,12 @@ COLD static bool take_later(int64_t bytes, bool patient)
     return true;
 }
 
-bool budget_take(size_t bytes, const void *caller)
+bool budget_take(size_t bytes) { return take_within((int64_t)bytes); }
+
+bool budget_wait(size_t bytes, bool has_airbag)
 {
     int before = errno;
-    if (take_within((int64_t)bytes))
-        return true;
-    char who[WHO_BYTES];
-    bool taken = take_later((int64_t)bytes, caller != NULL && caller_of(caller, who) != CALLER_OTHER);
+    bool taken = take_later((int64_t)bytes, has_airbag);
     errno = before;
     return taken;
 }
@@ -118,6 +123,8 @@ void slot_mark(uint32_t level, int error)
         atomic_store(&slot->error, (uint32_t)error);
 }
 
+void slot_tell_descriptor(int fd) { atomic_store(&slot->descriptor, (uint32_t)fd); }
+
 static bool is_gone(int32_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
 
 /* Take the slot if it belongs to that process (0: to none). */
@@ -129,6 +136,7 @@ static bool take_from(struct slot *candidate, int32_t from, int32_t pid)
     take_at_most(&guard->airbag_bytes, atomic_exchange(&slot->airbag_bytes, 0));
     atomic_store(&slot->level, 0);
     atomic_store(&slot->error, 0);
+    atomic_store(&slot->descriptor, 0);
     return true;
 }
 

@@ -15,7 +15,16 @@ static _Atomic size_t used_bytes;
 
 bool early_owns(const void *block) { return (uintptr_t)block - (uintptr_t)buffer < EARLY_BYTES; }
 
-size_t early_usable(const void *block) { return *(const size_t *)((uintptr_t)block - EARLY_HEADER); }
+struct header {
+    size_t bytes;
+    size_t as_of_glibc; /* where glibc has a block's size: a very large one, so that free looks closer */
+};
+
+_Static_assert(sizeof(struct header) == EARLY_HEADER, "a header keeps the alignment");
+
+static struct header *header_of(const void *block) { return (struct header *)((uintptr_t)block - EARLY_HEADER); }
+
+size_t early_usable(const void *block) { return header_of(block)->bytes; }
 
 void *early_allocate(size_t size, size_t alignment)
 {
@@ -28,7 +37,7 @@ void *early_allocate(size_t size, size_t alignment)
     if (at > EARLY_BYTES || room > EARLY_BYTES - at)
         return NULL;
     uintptr_t block = ((uintptr_t)buffer + at + EARLY_HEADER + alignment - 1) & ~(alignment - 1);
-    *(size_t *)(block - EARLY_HEADER) = size;
+    *header_of((void *)block) = (struct header){size, SIZE_MAX};
     return (void *)block;
 }
 

@@ -59,7 +59,7 @@ static bool copy_directory(char directory[DIRECTORY_BYTES])
 /* For file systems without files that have no name. */
 static int open_and_unlink(const char *directory)
 {
-    char path[DIRECTORY_BYTES + 64];
+    static char path[DIRECTORY_BYTES + 64]; /* not on the small stack of a thread; the pool's lock is held */
     for (int i = 0; i < NAMES_TRIED; i++) {
         snprintf(path, sizeof path, "%s/.crashcart-airbag-%d-%llx", directory, (int)getpid(),
                  (unsigned long long)now_ns());
@@ -104,7 +104,7 @@ static bool set_size(int fd, size_t *bytes)
 
 int file_open(size_t *bytes)
 {
-    char directory[DIRECTORY_BYTES];
+    static char directory[DIRECTORY_BYTES];
     if (!copy_directory(directory))
         return -1;
     int fd = open_nameless(directory);
@@ -124,6 +124,7 @@ void file_adopt(int fd)
     own_fd = -1;
     if (fstat(fd, &status) == 0)
         own_fd = fd, own_device = status.st_dev, own_inode = status.st_ino;
+    slot_tell_descriptor(own_fd > 0 ? own_fd : 0);
 }
 
 int file_descriptor(void)
@@ -146,7 +147,7 @@ void file_close(void)
 bool file_has_room(int fd, size_t bytes)
 {
     struct statvfs about;
-    char directory[DIRECTORY_BYTES];
+    static char directory[DIRECTORY_BYTES];
     uint64_t floor = atomic_load(&guard->floor_bytes);
     if (fd >= 0 ? fstatvfs(fd, &about) != 0 : !copy_directory(directory) || statvfs(directory, &about) != 0)
         return fd < 0; /* the file is there, its directory is not */

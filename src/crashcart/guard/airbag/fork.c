@@ -20,12 +20,13 @@
 #define COPY_WAIT_AT_MOST_MS 60000 /* only where there is no pipe, which would tell of the child's death */
 
 static struct {
+    bool ours;              /* the parent has an airbag of its own, or none yet */
     bool copying;
     int ends[2];            /* a pipe: its end of file says that the child is ready, or dead */
     _Atomic uint32_t *done; /* where there was no pipe */
 } news;
 
-static size_t page_count(void) { return pool.span_bytes / page_bytes(); }
+static size_t page_count(void) { return pool.top * (UNIT / page_bytes()); }
 
 static void *at(size_t offset) { return (void *)(pool.base + offset); }
 
@@ -144,7 +145,8 @@ static void prepare(void)
 {
     pool_lock();
     pool_forking = true;
-    news.copying = pool.used_units > 0 && pool_is_ours();
+    news.ours = pool_is_ours();
+    news.copying = pool.used_units > 0 && news.ours;
     if (!news.copying || pipe2(news.ends, O_CLOEXEC) == 0)
         return;
     news.ends[0] = news.ends[1] = -1;
@@ -209,16 +211,16 @@ static void take_own_copy(void)
 static void in_child(void)
 {
     int before = errno;
-    bool was_in_use = news.copying;
+    bool was_in_use = news.copying, was_ours = news.ours;
+    if (was_ours)
+        own_pid = getpid();
     slot_take();
     slot_mark(LEVEL_LOADED | level_of_process | (was_in_use ? LEVEL_IN_USE : 0), 0);
     if (was_in_use) {
         take_own_copy();
-        pool.pid = getpid();
-    } else if (pool.used_units == 0 && !pool.closed) { /* the parent's reservation, a file of its own when it needs one */
+    } else if (was_ours && !pool.closed) { /* the parent's reservation, a file of its own when it needs one */
         file_close();
         pool.open = false;
-        pool.pid = 0;
     }
     resume();
     errno = before;

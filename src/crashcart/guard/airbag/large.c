@@ -99,9 +99,15 @@ COLD static void *allocate_over_budget(const struct request *request)
     char who[WHO_BYTES];
     enum caller caller = caller_of(request->caller, who);
     bool sparse = caller == CALLER_NUMPY && request->function == CALLOC;
-    void *block = caller == CALLER_OTHER || sparse ? airbag_block(request, sparse) : NULL;
+    bool has_airbag = caller == CALLER_OTHER || sparse;
+    if (budget_wait(request->size, has_airbag) ||
+        (caller == CALLER_NUMPY && !sparse && collect_garbage() && budget_wait(request->size, has_airbag)))
+        return counted(real_allocate(request), request->size);
+    void *block = has_airbag ? airbag_block(request, sparse) : NULL;
     if (block != NULL)
         return block;
+    if (caller == CALLER_OTHER && !pool_is_ours())
+        return counted(real_allocate(request), 0);
     refuse(request->size, caller, who);
     return no_memory();
 }
@@ -118,10 +124,23 @@ static void touch_if_near(void *block, const struct request *request)
         system_madvise((void *)start, end - start, MADV_POPULATE_WRITE);
 }
 
+/* The last of the budget is for those who would be refused: native code gets its airbag a little earlier, since its own
+ * code, which is page cache to the kernel, would be thrown out of memory first. */
+COLD static void *allocate_beside_cushion(const struct request *request)
+{
+    char who[WHO_BYTES];
+    return caller_of(request->caller, who) == CALLER_OTHER ? airbag_block(request, false) : NULL;
+}
+
 static void *allocate_large(const struct request *request)
 {
     small_trim();
-    if (!budget_take(request->size, request->caller))
+    void *aside = NULL;
+    if (atomic_load(&guard->left) - (int64_t)request->size < atomic_load(&guard->cushion))
+        aside = allocate_beside_cushion(request);
+    if (aside != NULL)
+        return aside;
+    if (!budget_take(request->size))
         return allocate_over_budget(request);
     void *block = counted(real_allocate(request), request->size);
     touch_if_near(block, request);
@@ -141,7 +160,7 @@ void *allocate(const struct request *request)
 
 static void release_real(void *block)
 {
-    int64_t bytes = (int64_t)large_bytes(block);
+    int64_t bytes = guarded ? (int64_t)large_bytes(block) : 0;
     real.free(block);
     budget_correct(0, bytes, 0);
 }
@@ -197,19 +216,28 @@ static void *to_airbag(void *block, void *target, size_t size)
     return target;
 }
 
-static void *grow_large(void *block, size_t size, const void *caller)
+COLD static void *grow_over_budget(void *block, size_t size, size_t more, const void *caller)
 {
     char who[WHO_BYTES];
-    size_t counted_for = large_bytes(block);
-    size_t more = size > counted_for ? size - counted_for : 0;
-    if (more == 0 || budget_take(more, caller))
-        return reallocate_real(block, size, (int64_t)more);
     enum caller kind = caller_of(caller, who);
+    if (budget_wait(more, kind == CALLER_OTHER))
+        return reallocate_real(block, size, (int64_t)more);
     void *target = kind == CALLER_OTHER ? airbag_block(&(struct request){MALLOC, size, 0, caller}, false) : NULL;
     if (target != NULL)
         return to_airbag(block, target, size);
+    if (kind == CALLER_OTHER && !pool_is_ours())
+        return reallocate_real(block, size, 0);
     refuse(size, kind, who);
     return no_memory();
+}
+
+static void *grow_large(void *block, size_t size, const void *caller)
+{
+    size_t counted_for = large_bytes(block);
+    size_t more = size > counted_for ? size - counted_for : 0;
+    if (more == 0 || budget_take(more))
+        return reallocate_real(block, size, (int64_t)more);
+    return grow_over_budget(block, size, more, caller);
 }
 
 static void *grow_squeezed(void *block, size_t size, const void *caller)

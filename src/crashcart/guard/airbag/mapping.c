@@ -50,7 +50,7 @@ static void *map_memory(size_t bytes, int flags, const void *caller)
 {
     int before = errno;
     void *mapping = NULL;
-    if (bytes <= PTRDIFF_MAX && (squeezed() || !budget_take(bytes, NULL)))
+    if (bytes <= PTRDIFF_MAX && (squeezed() || !(budget_take(bytes) || budget_wait(bytes, true))))
         mapping = map_airbag(bytes, caller);
     errno = before;
     return mapping != NULL ? mapping : real.mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);

@@ -58,7 +58,7 @@ static uint16_t all_pages(void) { return (uint16_t)((1u << pages_of_unit()) - 1)
 static void *address_of(size_t unit) { return (void *)(pool.base + unit * UNIT); }
 
 /* A child that ran no fork handlers (vfork, a raw clone) has our state, but not its own memory: it must not touch it. */
-bool pool_is_ours(void) { return pool.pid == getpid(); }
+bool pool_is_ours(void) { return own_pid == getpid(); }
 
 /* ---- the reservation ---- */
 
@@ -120,7 +120,6 @@ static bool open_pool(void)
         return false;
     if (pool.span_bytes != 0 ? map_again(fd, bytes) : reserve_what_can_be(fd, bytes)) {
         file_adopt(fd);
-        pool.pid = getpid();
         pool.open = true;
         return true;
     }
@@ -132,10 +131,10 @@ static bool open_pool(void)
 
 static bool is_ready(void)
 {
-    if (pool.open)
+    if (pool.open || !pool_is_ours())
         return pool_is_ours();
     int64_t now = now_ns();
-    if (pool.closed || guard->directory[0] == '\0' || now < pool.retry_ns || (pool.pid != 0 && !pool_is_ours()))
+    if (pool.closed || guard->directory[0] == '\0' || now < pool.retry_ns)
         return false;
     if (open_pool())
         return true;
@@ -208,6 +207,7 @@ static void mark_run(size_t first, size_t count, const struct wish *wish)
     if (wish->sparse)
         atomic_fetch_add(&guard->sparse_bytes, (int64_t)(count * UNIT));
     pool.used_units += count;
+    pool.top = first + count > pool.top ? first + count : pool.top;
     if (first == pool.first_free)
         pool.first_free = first + count;
 }

@@ -15,6 +15,7 @@
 #define GUARD_MODULE "_crashcart_guard"
 #define TELL_NUMPY "refused"
 #define TELL_HANDLER "explain"
+#define COLLECT "collect"
 #define LENT_CLASS "RefusedError"
 #define FIRST_READY_MADE 0x030c0000 /* Python 3.12 */
 
@@ -94,6 +95,30 @@ static void with_errors_kept(void (*act)(const char *), const char *name)
     acting = false;
 }
 
+/* NumPy lets go of the GIL while it asks for zeroes. */
+static void with_gil(const char *name)
+{
+    if (python.PyGILState_GetThisThreadState() == NULL)
+        return; /* not a thread of Python's */
+    int state = python.PyGILState_Ensure();
+    with_errors_kept(call_ours, name);
+    python.PyGILState_Release(state);
+}
+
+#define COLLECT_AGAIN_AFTER_NS 2000000000
+
+/* What a failed step held is often held by cycles of references. NumPy allocates where the collector may run anyway. */
+bool collect_garbage(void)
+{
+    static _Atomic int64_t last_ns;
+    int64_t now = now_ns(), last = atomic_load(&last_ns);
+    if (!python_known || !python.Py_IsInitialized() || (last != 0 && now - last < COLLECT_AGAIN_AFTER_NS) ||
+        !atomic_compare_exchange_strong(&last_ns, &last, now))
+        return false;
+    with_gil(COLLECT);
+    return true;
+}
+
 static int tell_handler(void *unused)
 {
     (void)unused;
@@ -101,27 +126,14 @@ static int tell_handler(void *unused)
     return 0;
 }
 
-/* NumPy lets go of the GIL while it asks for zeroes. */
-static void tell_without_gil(void)
-{
-    if (python.PyGILState_GetThisThreadState() == NULL)
-        return; /* not a thread of Python's */
-    int state = python.PyGILState_Ensure();
-    with_errors_kept(call_ours, TELL_NUMPY);
-    python.PyGILState_Release(state);
-}
-
 static void tell_python(enum caller caller)
 {
     if (!python_known || !python.Py_IsInitialized())
         return;
-    bool locked = python.PyGILState_Check();
-    if (caller == CALLER_NUMPY && !locked)
-        tell_without_gil();
-    else if (!locked)
+    if (caller == CALLER_NUMPY)
+        with_gil(TELL_NUMPY);
+    else if (!python.PyGILState_Check())
         return;
-    else if (caller == CALLER_NUMPY)
-        with_errors_kept(call_ours, TELL_NUMPY);
     else if (python.Py_Version != NULL && *python.Py_Version >= FIRST_READY_MADE)
         python.Py_AddPendingCall(tell_handler, NULL);
     else

@@ -68,7 +68,7 @@ static void begin_chunk(void)
 
 static void *allocate_locked(size_t bytes, size_t alignment)
 {
-    if (!pool_is_ours() && pool.pid != 0)
+    if (!pool_is_ours())
         return NULL;
     void *block = current != NULL ? cut(current, bytes, alignment) : NULL;
     if (block != NULL)

@@ -23,6 +23,7 @@ static struct guard nobody = {.left = INT64_MAX};
 struct guard *guard = &nobody;
 bool guarded;
 uint32_t level_of_process;
+pid_t own_pid;
 enum size_from size_from;
 
 #ifdef AIRBAG_PREFIX
@@ -130,8 +131,8 @@ static void begin(const char *directory)
         return;
     refusal_start();
     fork_start();
-    size_from = how_to_learn_sizes();
     guard = found;
+    own_pid = getpid();
     slot_take();
     level_of_process = calls_reach_us() ? LEVEL_REACHED : 0;
     slot_mark(LEVEL_LOADED | level_of_process, 0);
@@ -154,6 +155,7 @@ __attribute__((constructor)) static void start(void)
     int before = errno;
     find_real_functions();
     wake_next_allocator();
+    size_from = how_to_learn_sizes();
     const char *directory = secure_getenv("CRASHCART_RECORDING");
     if (directory != NULL)
         begin(directory);

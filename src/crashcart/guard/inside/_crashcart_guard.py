@@ -22,12 +22,13 @@ if TYPE_CHECKING:  # `typing` itself costs 5 ms
 GUARD_SIGNAL = 50
 REQUEST_FILE = "guard-request"
 SHARED_FILE = "guard"
-RAISED_OFFSET = 1152
+RAISED_OFFSET, SEEN_OFFSET = 1152, 1184
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 _directory = ""
 _answered = 0
+_answering = False
 _needed: list[object] = []
 
 
@@ -65,10 +66,16 @@ class _Handler:
 
     @property
     def __call__(self) -> Any:
+        global _answering
+        if _answering:  # a request on top of one that is being answered
+            return _NOTHING
+        _answering = True
         try:
             error = _answer(sys._getframe(1))
         except Exception:  # our failure is not the program's: the guard asks again
             error = None
+        finally:
+            _answering = False
         return _NOTHING if error is None else partial(max, _spent(), key=methodcaller("throw", error))
 
 
@@ -88,11 +95,14 @@ def _answer(frame: Any) -> MemoryGuardError | None:
     request = _request()
     if request is None or request["number"] <= _answered:
         return None
-    if request["ask"] == "raise":
-        return _exception(request, frame)
-    _answered = request["number"]
-    _get_ready() if request["ask"] == "ready" else _trim()
-    return None
+    try:
+        if request["ask"] == "raise":
+            return _exception(request, frame)
+        _answered = request["number"]
+        _get_ready() if request["ask"] == "ready" else _trim()
+        return None
+    finally:
+        _write_word(SEEN_OFFSET, request["number"])
 
 
 def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
@@ -144,10 +154,18 @@ def _raise_in(ident: int, text: str) -> None:
 
 
 def _count_raised() -> None:
-    handle = os.open(os.path.join(_directory, SHARED_FILE), os.O_RDWR | os.O_CLOEXEC)
+    handle = os.open(os.path.join(_directory, SHARED_FILE), os.O_RDONLY | os.O_CLOEXEC)
     try:
         count = int.from_bytes(os.pread(handle, 8, RAISED_OFFSET), "little")
-        os.pwrite(handle, (count + 1).to_bytes(8, "little"), RAISED_OFFSET)
+    finally:
+        os.close(handle)
+    _write_word(RAISED_OFFSET, count + 1)
+
+
+def _write_word(offset: int, value: int) -> None:
+    handle = os.open(os.path.join(_directory, SHARED_FILE), os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.pwrite(handle, value.to_bytes(8, "little"), offset)
     finally:
         os.close(handle)
 
@@ -201,6 +219,13 @@ def _give_class_back() -> None:
     import ctypes
 
     ctypes.c_void_p.in_dll(ctypes.pythonapi, "PyExc_MemoryError").value = id(MemoryError)
+
+
+def collect() -> None:
+    """Called by the airbag before it refuses NumPy: what a failed step held may be held by cycles of references."""
+    import gc
+
+    gc.collect()
 
 
 def explain() -> None:

@@ -61,9 +61,9 @@ def test_sparse_zeros_are_no_refusal(rig: Rig, guard: Guard) -> None:
     source = """
 import numpy as np
 over()
-zeros = np.zeros(10**8)
+zeros = np.zeros(3 * 10**7)
 zeros[7], zeros[-1] = 1, 2
-print(zeros.sum(), airbag_bytes() >= 8 * 10**8)
+print(zeros.sum(), airbag_bytes() >= 24 * 10**7)
 del zeros
 print(airbag_bytes())
 """
@@ -203,7 +203,8 @@ print(held >= 4 * 10**6, bool(np.allclose(result.numpy(), expected)))
 
 def interpreters() -> list[str]:
     found = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python"))
-    return [str(path) for path in found if path.parts[-3].split(".")[1] not in ("6", "7")]
+    here = [str(path) for path in found if path.parts[-3].split(".")[1] not in ("6", "7")]
+    return [*here, *(path for path in ("/usr/bin/python3",) if Path(path).exists())]  # often linked statically
 
 
 @pytest.mark.parametrize("interpreter", interpreters() or [sys.executable], ids=lambda path: Path(path).parts[-3])
@@ -226,7 +227,7 @@ print(get(72) > 2**20, all(text == str(i) * 60 for i, text in enumerate(kept)))
 
 
 def test_a_memory_group_that_would_kill(rig: Rig, tmp_path: Path) -> None:
-    """What takes 600 MB over a limit of 300 MB lives on the disk."""
+    """What takes 420 MB over a limit of 200 MB lives on the disk."""
     from bench.group import enter, memory_group, unavailable
 
     reason = unavailable()
@@ -236,12 +237,12 @@ def test_a_memory_group_that_would_kill(rig: Rig, tmp_path: Path) -> None:
     source = """
 over()
 squeeze(1)
-kept = [bytes([i % 256]) * 60000 for i in range(10000)]
+kept = [bytes([i % 256]) * 60000 for i in range(7000)]
 assert all(text == bytes([i % 256]) * 60000 for i, text in enumerate(kept))
-print(airbag_bytes() > 550 * 2**20)
+print(airbag_bytes() > 390 * 2**20)
 os._exit(0)
 """
-    with memory_group(300) as group:
+    with memory_group(200) as group:
         done = subprocess.run(
             [sys.executable, "-c", PREFACE + source],
             env=guard.environment(rig.library),

@@ -45,7 +45,7 @@ static void vfork_and_clone(void)
         SQUEEZE = 1;
         void *small = A(malloc)(100);
         SQUEEZE = 0;
-        _exit(small == NULL || A(malloc)(MIB) != NULL);
+        _exit(small == NULL || A(malloc)(MIB) == NULL);
     }
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     CHECK(is_filled(block, MIB, 1));
