@@ -145,7 +145,7 @@ class Shared:
         on_disk = 0
         for each in self.processes():
             with suppress(OSError):
-                on_disk += os.stat(f"/proc/{each.pid}/fd/{each.descriptor}").st_blocks * 512 if each.descriptor else 0
+                on_disk += _blocks_bytes(each)
         return max(0, min(sparse_bytes, on_disk - (self._words[_AIRBAG // 8] - sparse_bytes)))
 
     def set_marks(self, dense_below_bytes: int, cushion_bytes: int) -> None:
@@ -211,3 +211,10 @@ class Shared:
         self._words.release()
         self._view.release()
         self._map.close()
+
+
+def _blocks_bytes(process: Guarded) -> int:
+    """What the airbag's file of a process takes on the disk."""
+    if not process.descriptor:
+        return 0
+    return Path(f"/proc/{process.pid}/fd/{process.descriptor}").stat().st_blocks * 512
