@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 TRAIN = HERE.parent / "overhead" / "programs" / "train.py"
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 NOTE = """{rounds} rounds of {blocks} blocks each, about half a second to two seconds per block; in a round all programs of a row live
-at once and take turns block by block. Memray, Fil and Scalene record where memory goes, which a guard does not; they stand
+at once and take turns block by block. "Plain again" is the plain program a second time: the noise of this run. Memray, Fil and Scalene record where memory goes, which a guard does not; they stand
 here for the price of seeing every allocation, each run with its own defaults and with nothing switched off."""
 
 
@@ -54,7 +54,7 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=12)
     parser.add_argument("--only", action="append", metavar="WAY", help="compare this way with plain; may be repeated")
     options = parser.parse_args()
-    ways = [name for name in WAYS if name == "plain" or not options.only or name in options.only]
+    ways = [name for name in WAYS if name.startswith("plain") or not options.only or name in options.only]
     rows, reasons = [], []
     for work in WORKS:
         found, absent = measure(work, ways, options.rounds, options.blocks)

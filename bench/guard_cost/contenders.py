@@ -40,6 +40,7 @@ def _scalene(program: Path, args: Sequence[str], side: Path) -> Command:
 
 WAYS: Mapping[str, Way] = {
     "plain": _plain,
+    "plain again": _plain,  # the same once more: how far from 1 the noise of the machine alone goes
     "crashcart": _crashcart,
     "memray": _memray,
     "Fil": _fil,
