@@ -51,7 +51,17 @@ def run(death: Death, way: str) -> Ran:
 def _run_in(death: Death, way: str, tmp: Path, side: Path, place: Path | None) -> Ran:
     command = death.command(sys.executable, tmp)
     if way == "crashcart":
-        command = [sys.executable, "-m", "crashcart", "run", "--no-guard", "--json", str(side / "report.json"), "--", *command]
+        command = [
+            sys.executable,
+            "-m",
+            "crashcart",
+            "run",
+            "--no-guard",
+            "--json",
+            str(side / "report.json"),
+            "--",
+            *command,
+        ]
     with (side / "output").open("wb") as output:
         started_s = time.monotonic()
         process = subprocess.Popen(

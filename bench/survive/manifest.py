@@ -53,7 +53,7 @@ THREATS: tuple[Threat, ...] = (
     Threat("data_cache", 1000, "[403, 403]", "tf.data `cache`", tries=False),
     Threat("data_prefetch", 1100, "20476", "tf.data `prefetch` of large batches", tries=False),
     Threat("data_interleave", 1100, "62400", "tf.data `interleave` of buffered shards", tries=False),
-    Threat("data_slices", 1100, "479995 37500", "`from_tensor_slices`, copies of arrays", tries=False),
+    Threat("data_slices", 1100, "479995 37500", "`from_tensor_slices`, copies of arrays"),
     Threat("data_batch_whole", 1000, "36", "the data set as one batch"),
     Threat("data_generator", 1000, "60", "what a generator yields, in a list"),
     Threat("images_decoded", 1000, "300", "decoded images, then `np.stack`"),

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crashcart.blackbox.recording import write_json
 from crashcart.evidence import Sample
 from crashcart.guard import airbag, place, policy
 from crashcart.guard.inside._crashcart_guard import GUARD_SIGNAL, REQUEST_FILE
@@ -28,7 +27,7 @@ from crashcart.units import duration, size
 
 INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"
 INSIDE_VARIABLE = "CRASHCART_INSIDE"
-LIMIT_FILE = "guard-limit.json"
+LIMIT_FILE = "guard-limit"
 CEILING_FILE = "guard-ceiling"
 FORGET_S = 1.0
 MOST_READY = 9
@@ -196,7 +195,7 @@ class Guard:
             "reserve_bytes": policy.reserve_bytes(limit_bytes),
             "source": self._source,
         }
-        write_json(self._folder / LIMIT_FILE, facts)
+        write_facts(self._folder / LIMIT_FILE, facts)
         if self._shared is not None:
             self._shared.set_marks(limit_bytes // 2, policy.cushion_bytes(limit_bytes))
 
@@ -260,8 +259,8 @@ class Guard:
         seconds_left = max(0.0, view.limit_bytes - view.used_bytes) / growth if growth > 0 else None
         facts = {
             "used_bytes": view.used_bytes, "limit_bytes": view.limit_bytes, "source": self._source,
-            "airbag_bytes": view.airbag_bytes,
-            "seconds_left": seconds_left if seconds_left is not None and seconds_left < 60 else None,
+            "airbag_bytes": view.airbag_bytes, "zero_bytes": view.zero_bytes,
+            "seconds_left": f"{seconds_left:.1f}" if seconds_left is not None and 0.05 < seconds_left < 60 else "",
         }  # fmt: skip
         self._sent_at_s = view.at_s
         self._send(what, pid, facts)
@@ -274,7 +273,7 @@ class Guard:
         assert self._folder is not None
         self._requests += 1
         request = {"number": self._requests, "pid": pid, "ask": what, **facts}
-        write_json(self._folder / f"{REQUEST_FILE}-{pid}.json", request)
+        write_facts(self._folder / f"{REQUEST_FILE}-{pid}", request)
         with suppress(OSError):
             os.kill(pid, GUARD_SIGNAL)
 
@@ -316,6 +315,15 @@ class Guard:
         if any(facts.values()):
             self._note("guard", "at the end", step="end", **facts)
         return facts
+
+
+def write_facts(path: Path, facts: Mapping[str, object]) -> None:
+    """Lines of a name, a blank and a value, under a temporary name first: a reader sees all of them or none."""
+    scratch = path.with_name(f"{path.name}.new")
+    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.writelines(f"{name} {value}\n" for name, value in facts.items())
+    scratch.rename(path)
 
 
 def _growth(before: policy.View | None, view: policy.View) -> float:

@@ -116,8 +116,9 @@ class Shared:
         self._beat()
 
     def set_left(self, left_bytes: int, net_bytes_then: int) -> None:
-        """Set the budget, less what was given out since the figure was taken."""
-        self._words[_LEFT // 8] = left_bytes - (self._words[_NET // 8] - net_bytes_then)
+        """Set the budget, less what was given out since the figure was taken. What was freed since may be in the figure
+        already, since the memory goes back before it is counted."""
+        self._words[_LEFT // 8] = left_bytes - max(0, self._words[_NET // 8] - net_bytes_then)
         self._beat()
 
     def squeeze(self, on: bool) -> None:

@@ -220,6 +220,8 @@ static bool back_run(size_t first, size_t count, size_t bytes, bool sparse)
         return false;
     if (system_mprotect(address_of(first), bytes, PROT_READ | PROT_WRITE) != 0)
         return false;
+    /* What is touched here and there must not bring its neighbours along, in folios of up to 2 MiB. */
+    system_madvise(address_of(first), bytes, sparse ? MADV_RANDOM : MADV_NORMAL);
     /* Where no space can be set aside, writing to all pages takes it; EFAULT is what would have been a SIGBUS. */
     if (set_aside || system_madvise(address_of(first), bytes, MADV_POPULATE_WRITE) == 0 || errno != EFAULT)
         return true;

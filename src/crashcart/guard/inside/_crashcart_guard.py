@@ -23,6 +23,7 @@ GUARD_SIGNAL = 50
 REQUEST_FILE = "guard-request"
 SHARED_FILE = "guard"
 RAISED_OFFSET, SEEN_OFFSET = 1152, 1184
+_CDECL, _WITH_GIL = 1, 4  # how ctypes calls a function
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -121,28 +122,34 @@ def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
 
 
 def _request() -> dict[str, Any] | None:
-    import json
-
-    with open(os.path.join(_directory, f"{REQUEST_FILE}-{os.getpid()}.json"), encoding="utf-8") as stream:
-        request = json.load(stream)
-    return request if isinstance(request, dict) and request.get("pid") == os.getpid() else None
+    request: dict[str, Any] = _part("words").read_facts(os.path.join(_directory, f"{REQUEST_FILE}-{os.getpid()}"))
+    return request if request.get("pid") == os.getpid() else None
 
 
 def _get_ready() -> None:
-    """Load now what will be needed when there may be no memory to load it into."""
-    import ctypes
+    """Load now what will be needed when there may be no memory to load it into. None of it imports much: `ctypes`, `json`
+    and `linecache` would bring a dozen modules each."""
+    import _ctypes
     import gc
-    import json
-    import linecache
-    import struct
 
-    _needed.extend((ctypes.pythonapi, gc, json, linecache, struct, _part("places"), _part("words").holders()))
+    _needed.extend((_ctypes, gc, _part("places"), _part("words").holders()))
     _explain_tensorflow()
+
+
+def _address(name: str) -> int:
+    """Of a function or variable of the interpreter or the C library; 0 where there is none."""
+    import _ctypes
+
+    try:
+        whole: Any = None
+        return int(_ctypes.dlsym(_ctypes.dlopen(whole, 2), name))
+    except OSError:
+        return 0
 
 
 def _raise_in(ident: int, text: str) -> None:
     """Raise in another thread at its next instruction; the interpreter takes only a class, so the words are put in one."""
-    import ctypes
+    import _ctypes
 
     class ToldError(MemoryGuardError):
         def __init__(self) -> None:
@@ -150,7 +157,13 @@ def _raise_in(ident: int, text: str) -> None:
 
     ToldError.__name__ = ToldError.__qualname__ = "MemoryGuardError"
     ToldError.__module__ = "crashcart"
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(ToldError))
+    word, reference = _simple(_ctypes, "L"), _simple(_ctypes, "O")
+    kind = type("Function", (_ctypes.CFuncPtr,), {"_flags_": _CDECL | _WITH_GIL})
+    kind(_address("PyThreadState_SetAsyncExc"))(word(ident), reference(ToldError))
+
+
+def _simple(ctypes: Any, code: str) -> Any:
+    return type("Value", (ctypes._SimpleCData,), {"_type_": code})
 
 
 def _count_raised() -> None:
@@ -172,13 +185,12 @@ def _write_word(offset: int, value: int) -> None:
 
 def _trim() -> None:
     """Give what was freed back to the system: the C library keeps the free pages between two used ones."""
-    import ctypes
+    import _ctypes
     import gc
 
     gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    if _address("malloc_trim"):
+        _ctypes.call_cdeclfunction(_address("malloc_trim"), (0,))
 
 
 def refused() -> None:
@@ -216,9 +228,9 @@ class RefusedError(MemoryError):
 
 def _give_class_back() -> None:
     """The interpreter's variable that names the class of its memory errors, as it was."""
-    import ctypes
+    import _ctypes
 
-    ctypes.c_void_p.in_dll(ctypes.pythonapi, "PyExc_MemoryError").value = id(MemoryError)
+    _simple(_ctypes, "P").from_address(_address("PyExc_MemoryError")).value = id(MemoryError)
 
 
 def collect() -> None:

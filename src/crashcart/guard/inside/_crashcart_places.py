@@ -67,13 +67,12 @@ def _cleans_up(frame: Any) -> bool:
 
 def _in_finally(file: str, line: int | None, first: int) -> bool:
     """Whether the line is in the body of a `finally:`, as far as indentation tells."""
-    import linecache
-
-    if not line:
+    lines = _lines(file) if line else []
+    if not line or line > len(lines):
         return False
     depth = None
     for number in range(line, first - 1, -1):
-        text = linecache.getline(file, number)
+        text = lines[number - 1]
         bare = text.strip()
         if not bare or bare.startswith("#"):
             continue
@@ -83,6 +82,18 @@ def _in_finally(file: str, line: int | None, first: int) -> bool:
                 return True
             depth = indent
     return False
+
+
+def _lines(file: str) -> list[str]:
+    """The source, from a cell's cache where it is in one; `linecache` itself would bring a dozen modules."""
+    cached = getattr(sys.modules.get("linecache"), "cache", {}).get(file)
+    if cached is not None and len(cached) == 4:
+        return list(cached[2])
+    try:
+        with open(file, encoding="utf-8", errors="replace") as stream:
+            return stream.readlines()
+    except OSError:
+        return []
 
 
 def _waits(frame: Any) -> bool:

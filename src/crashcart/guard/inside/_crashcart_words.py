@@ -20,14 +20,22 @@ RECENT_NS = 2_000_000_000
 _HALVES = {"float64": "float32", "int64": "int32", "complex128": "complex64"}
 
 
+def read_facts(path: str) -> dict[str, Any]:
+    """Lines of a name, a blank and a value: whole numbers, numbers, or words."""
+    facts: dict[str, Any] = {}
+    with open(path, encoding="utf-8") as stream:
+        for line in stream:
+            name, _, text = line.rstrip("\n").partition(" ")
+            facts[name] = int(text) if text.isdigit() else text
+    return facts
+
+
 def refusal_of(directory: str, tid: int | None) -> tuple[int, int] | None:
     """Size asked for and bytes left, of this thread's refusal just now, or of any thread's."""
-    import struct
-
     with open(os.path.join(directory, "guard"), "rb") as stream:
         stream.seek(REFUSALS)
         table = stream.read(MOST_REFUSALS * REFUSAL_BYTES)
-    records = [struct.unpack_from("<Qqqqii", table, index * REFUSAL_BYTES) for index in range(MOST_REFUSALS)]
+    records = [_numbers(table[at : at + REFUSAL_BYTES]) for at in range(0, len(table), REFUSAL_BYTES)]
     fresh_ns = time.monotonic_ns() - RECENT_NS
     ours = [
         each
@@ -40,13 +48,16 @@ def refusal_of(directory: str, tid: int | None) -> tuple[int, int] | None:
     return size, left
 
 
+def _numbers(record: bytes) -> tuple[int, ...]:
+    """Number, size, left, time, process and thread of a refusal; `struct` would have to be imported."""
+    widths = ((0, 8), (8, 8), (16, 8), (24, 8), (32, 4), (36, 4))
+    return tuple(int.from_bytes(record[at : at + width], "little", signed=at > 0) for at, width in widths)
+
+
 def of_refusal(directory: str, refusal: tuple[int, int], array: tuple[Any, ...], frame: Any) -> str:
     """For a request that was refused; `array` is the shape and type of what it was for, where that is known."""
     size, left = refusal
-    with open(os.path.join(directory, "guard-limit.json"), encoding="utf-8") as stream:
-        import json
-
-        limit = json.load(stream)
+    limit = read_facts(os.path.join(directory, "guard-limit"))
     left = max(0, left + limit["reserve_bytes"])
     whole = f"{_size(limit['limit_bytes'])} ({limit['source']})"
     lines = [f"this line asked for {_size(size)}, {_size(left)} are left of {whole}"]
@@ -71,11 +82,16 @@ def of_growth(request: dict[str, Any], frame: Any) -> str:
     """For memory that ran out while objects grew, from the figures of the guard's request."""
     used, limit = _size(request["used_bytes"]), _size(request["limit_bytes"])
     lines = [f"memory ran out at this line: {used} of {limit} ({request['source']}) in use"]
-    if request.get("airbag_bytes"):
+    if request.get("zero_bytes"):
+        lines = [
+            f"more is being filled than memory can hold: {_size(request['zero_bytes'])} of it are on disk, which is slow"
+        ]
+        lines.append(f"  {used} of {limit} ({request['source']}) in use")
+    elif request.get("airbag_bytes"):
         lines[0] += f", and {_size(request['airbag_bytes'])} more on disk"
-    if request.get("seconds_left") is not None:
+    if request.get("seconds_left"):
         lines.append(
-            f"  without the guard, the kernel would have killed the program in about {request['seconds_left']:.1f} s"
+            f"  without the guard, the kernel would have killed the program in about {request['seconds_left']} s"
         )
     lines += _held(frame)
     lines.append("  try keeping less: work in parts, or write results to disk as they come")
