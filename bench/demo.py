@@ -1,4 +1,4 @@
-"""Kill three real TensorFlow programs in three different ways and show what crashcart says about each.
+"""Kill three real TensorFlow programs in three different ways and show what crashcart says; then let one of them live.
 
 make demo
 """
@@ -62,35 +62,39 @@ PROGRAMS = {
         None,
     ),
 }
+GUARDED = "train_images.py"
 
 
 def main() -> int:
     home = tempfile.mkdtemp(prefix="crashcart-demo-")
     environment = {**os.environ, "CRASHCART_HOME": home, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    reason = group.unavailable()
-    for number, (name, (what, source, limit_mb)) in enumerate(PROGRAMS.items(), 1):
-        (Path(home) / name).write_text(textwrap.dedent(source).lstrip())
-        print(f"\n─── {number} of {len(PROGRAMS)}: {name}: {what}\n$ crashcart run -- python {name}\n", flush=True)
-        if limit_mb is not None and reason is not None:
-            print(f"left out: {reason}")
-            continue
-        with group.memory_group(limit_mb) as place:
-            command = [
-                sys.executable,
-                "-m",
-                "crashcart",
-                "run",
-                "--html",
-                f"{home}/{name}.html",
-                "--",
-                sys.executable,
-                name,
-            ]
-            subprocess.run(
-                command, cwd=home, env=environment, preexec_fn=lambda place=place: group.enter(place), timeout=100
-            )
+    for number, name in enumerate(PROGRAMS, 1):
+        show(f"{number} of {len(PROGRAMS)}: {name}: {PROGRAMS[name][0]}", name, Path(home), environment, guarded=False)
+    show(
+        f"and once more, guarded: {GUARDED} gets an exception in place of the kill",
+        GUARDED,
+        Path(home),
+        environment,
+        guarded=True,
+    )
     print(f"\nThe same as pages: {home}/*.html")
     return 0
+
+
+def show(title: str, name: str, home: Path, environment: dict[str, str], guarded: bool) -> None:
+    """Run one program in its memory group, with the command above it."""
+    _, source, limit_mb = PROGRAMS[name]
+    (home / name).write_text(textwrap.dedent(source).lstrip())
+    options = [] if guarded else ["--no-guard"]
+    print(f"\n─── {title}\n$ crashcart {' '.join(['run', *options, '--', 'python', name])}\n", flush=True)
+    reason = group.unavailable()
+    if limit_mb is not None and reason is not None:
+        print(f"left out: {reason}")
+        return
+    page = home / f"{name}{'.guarded' if guarded else ''}.html"
+    command = [sys.executable, "-m", "crashcart", "run", *options, "--html", str(page), "--", sys.executable, name]
+    with group.memory_group(limit_mb) as place:
+        subprocess.run(command, cwd=home, env=environment, preexec_fn=lambda: group.enter(place), timeout=100)
 
 
 if __name__ == "__main__":
