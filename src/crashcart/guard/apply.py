@@ -176,7 +176,7 @@ class Guard:
         return policy.View(
             sample.at_s, sample.used_bytes, sample.limit_bytes, sample.cpu_s or 0.0, shared.net_bytes, shared.airbag_bytes,
             self._bound_bytes(shared), shared.python_bytes, shared.refused_count, shared.raised_count,
-            shared.touched_zero_bytes(),
+            sample.tree_rss_bytes, shared.touched_zero_bytes(),
         )  # fmt: skip
 
     def _bound_bytes(self, shared: Shared) -> int:

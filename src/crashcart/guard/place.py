@@ -23,8 +23,8 @@ FLOOR_BYTES = 2 * GIB
 FLOOR_SHARE = 0.02
 DISK_SHARE = 0.5
 LIMIT_TIMES = 2
-LEAST_WISH_BYTES = 8 * GIB
-"""One scratch buffer of a convolution may be larger than a small container."""
+LEAST_WISH_BYTES = 16 * GIB
+"""One scratch buffer of a convolution may be many times larger than a small container."""
 LEAST_BYTES = 256 * 1024**2
 
 

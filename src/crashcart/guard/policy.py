@@ -29,11 +29,14 @@ SPARSE_CPU_S, SPARSE_SLOW_CPU_S = 0.3, 3.0
 that waits for its airbag is slow to touch anything."""
 STILL_BYTES = MIB
 
+INNOCENT_SHARE, INNOCENT_REQUEST_SHARE = 0.15, 0.05
+GROWN_BYTES = 2 * MIB
+"""Without an airbag, what the program grew by since there was no room; less may be the growth of others."""
 PYTHON_BYTES = 8 * MIB
 """So many bytes of new Python objects without room are growth, not a passing need."""
 LEAST_ZERO_BYTES, ZERO_SHARE = 64 * MIB, 0.25
 """So much of what NumPy was given as zeroes, being filled, is an array that should have been refused."""
-FULL_SHARE, RELIEF_SHARE = 0.7, 0.5
+FULL_SHARE, RELIEF_SHARE = 0.5, 0.3
 """An airbag this full calls for the exception; below the lower share it may do so again."""
 ASK_S = 0.02
 CALM_S = 2.0
@@ -73,6 +76,8 @@ class View:
     """Served so far by the airbag to the interpreter itself."""
     refused_count: int = 0
     raised_count: int = 0
+    held_bytes: int | None = None
+    """Resident memory of the program and its descendants; None where it is not known."""
     zero_bytes: int = 0
     """Zeroes of NumPy on the airbag that have been touched: what nobody was sure to need, and does."""
 
@@ -97,6 +102,8 @@ class State:
     python_bytes: int = 0
     """The interpreter's airbag bytes when the present shortage began."""
     short_looks: int = 0
+    short_held_bytes: int = 0
+    """What the program held when the present shortage began."""
     asked_at_s: float = float("-inf")
     asking_since_s: float | None = None
     raised_at_s: float = float("-inf")
@@ -127,9 +134,16 @@ def cushion_bytes(limit_bytes: int) -> int:
     return reserve_bytes(limit_bytes) * 3 // 4
 
 
+def is_innocent(view: View) -> bool:
+    """Whether it is others that fill the memory: the kernel would hardly take a program that holds so little."""
+    return view.held_bytes is not None and view.held_bytes < INNOCENT_SHARE * view.limit_bytes
+
+
 def decide(state: State, view: View, stop: bool = False) -> Decision:
     """One look: from what was and what is to what is to be done."""
     state = _follow_promise(state, view)
+    if is_innocent(view):
+        return _leave_alone(state, view)
     state, ready_steps = _get_ready(state, view)
     state, squeeze_steps = _squeeze(state, view)
     state, warn_steps = _warn(state, view)
@@ -141,6 +155,14 @@ def decide(state: State, view: View, stop: bool = False) -> Decision:
     return Decision(
         replace(state, view=view), view.room_bytes - state.promised_bytes, steps, LONGEST_LOOK_S if near else None
     )
+
+
+def _leave_alone(state: State, view: View) -> Decision:
+    """A program that holds little is refused only what would fill the memory by itself."""
+    steps = (Step.RELEASE,) if state.squeezed else ()
+    left = max(view.room_bytes - state.promised_bytes, int(INNOCENT_REQUEST_SHARE * view.limit_bytes))
+    calm = replace(state, view=view, squeezed=False, short_looks=0, asking_since_s=None)
+    return Decision(calm, left, steps, None)
 
 
 def _follow_promise(state: State, view: View) -> State:
@@ -169,7 +191,9 @@ def _get_ready(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
 def _squeeze(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
     """Small blocks cannot be counted beforehand, so they go to the airbag while half a reserve more is left."""
     reserve = reserve_bytes(view.limit_bytes)
-    state = replace(state, short_looks=state.short_looks + 1 if view.room_bytes < 0 else 0)
+    short = view.room_bytes < 0
+    begun_bytes = state.short_held_bytes if short and state.short_looks else view.held_bytes or 0
+    state = replace(state, short_looks=state.short_looks + 1 if short else 0, short_held_bytes=begun_bytes)
     if not state.squeezed and view.room_bytes < reserve // 2:
         return replace(state, squeezed=True, python_bytes=view.python_bytes), (Step.SQUEEZE,)
     if state.squeezed and view.room_bytes > reserve:
@@ -187,7 +211,7 @@ def _warn(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
 def wants_exception(state: State, view: View) -> bool:
     """Whether the program must be told, rather than helped."""
     if view.bound_bytes == 0:
-        return state.short_looks >= 2
+        return state.short_looks >= 2 and (view.held_bytes or 0) >= state.short_held_bytes + GROWN_BYTES
     if view.airbag_bytes + view.zero_bytes >= FULL_SHARE * view.bound_bytes:
         return True
     if view.zero_bytes >= max(LEAST_ZERO_BYTES, ZERO_SHARE * view.limit_bytes):

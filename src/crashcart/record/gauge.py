@@ -2,7 +2,8 @@
 
 Covers: the program's and its descendants' resident size, and use against the tightest of its groups and the machine.
 Does not cover: how often to read (`pace.py`). Page cache that the kernel would drop is not counted as use; that figure
-is dear to read (the kernel sums it up on demand), so it is refreshed once a second, and more often only near the limit.
+is dear to read (the kernel sums it up on demand), so it is refreshed once a second, and more often only where use changes
+much or comes near the limit.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from crashcart.probe.memory import MemoryGroup, find_groups, read_host
 from crashcart.probe.process import ProcessReader, ProcessTree, process_name
 
 REFRESH_FAR_S = 1.0
-REFRESH_NEAR_S = 0.1
-REFRESH_FULL_S = 0.02
-"""What seems full may be page cache that came since the last look."""
+REFRESH_NEAR_S = 0.02
 NEAR_FRACTION = 0.8
-FULL_FRACTION = 0.9
+MOVED_FRACTION = 0.02
+"""What came or went since the last reading may have been page cache."""
 TREE_S = 1.0
 GPU_S = 1.0
 
@@ -30,6 +30,7 @@ class Bound:
         self.limit_bytes = limit_bytes
         self._reclaimable_bytes = 0
         self._read_at_s = float("-inf")
+        self._usage_bytes = 0
 
     def used_bytes(self, at_s: float) -> int | None:
         """Use without the page cache that can be dropped."""
@@ -37,10 +38,10 @@ class Bound:
         if usage is None:
             return None
         near = usage >= NEAR_FRACTION * self.limit_bytes
-        seems_full = usage - self._reclaimable_bytes >= FULL_FRACTION * self.limit_bytes
-        if at_s - self._read_at_s >= (REFRESH_FULL_S if seems_full else REFRESH_NEAR_S if near else REFRESH_FAR_S):
+        moved = abs(usage - self._usage_bytes) >= MOVED_FRACTION * self.limit_bytes
+        if at_s - self._read_at_s >= (REFRESH_NEAR_S if near or moved else REFRESH_FAR_S):
             self._reclaimable_bytes = self.group.reclaimable_bytes() or 0
-            self._read_at_s = at_s
+            self._read_at_s, self._usage_bytes = at_s, usage
         return max(0, usage - self._reclaimable_bytes)
 
 

@@ -47,7 +47,7 @@ def test_the_bound_is_what_one_may_need_and_at_most_half_of_what_is_free(
     found = find_place(tmp_path, GIB, str(tmp_path))
     free_bytes = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
     assert found.directory == str(tmp_path.resolve())
-    assert found.bound_bytes == min(8 * GIB, free_bytes // 2) or found.bound_bytes < 8 * GIB
+    assert found.bound_bytes == min(16 * GIB, free_bytes // 2) or found.bound_bytes < 16 * GIB
     assert found.floor_bytes >= place.FLOOR_BYTES
     free_bytes = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
     assert find_place(tmp_path, 10**15, str(tmp_path)).bound_bytes <= free_bytes // 2

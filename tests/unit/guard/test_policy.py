@@ -25,7 +25,7 @@ from crashcart.units import GIB, MIB
 
 LIMIT = 3 * GIB
 RESERVE = reserve_bytes(LIMIT)
-CALM = View(1.0, GIB, LIMIT, bound_bytes=6 * GIB)
+CALM = View(1.0, GIB, LIMIT, bound_bytes=6 * GIB, held_bytes=GIB)
 SHORT = replace(CALM, used_bytes=LIMIT - RESERVE + MIB)
 
 
@@ -130,11 +130,20 @@ def test_an_airbag_that_is_nearly_full_raises() -> None:
 def test_without_an_airbag_the_exception_follows_the_second_short_look() -> None:
     bare = replace(SHORT, bound_bytes=0)
     assert Step.RAISE not in after(replace(CALM, bound_bytes=0), bare).steps
-    assert Step.RAISE in after(replace(CALM, bound_bytes=0), bare, replace(bare, at_s=1.05)).steps
+    grown = replace(bare, at_s=1.05, held_bytes=GIB + 4 * MIB)
+    assert Step.RAISE in after(replace(CALM, bound_bytes=0), bare, grown).steps
+    assert Step.RAISE not in after(replace(CALM, bound_bytes=0), bare, replace(bare, at_s=1.05)).steps, "others grew"
+
+
+def test_a_program_that_holds_little_is_not_blamed_for_what_others_use() -> None:
+    small = replace(SHORT, held_bytes=100 * MIB, bound_bytes=0)
+    decision = after(small, replace(small, at_s=1.1), replace(small, at_s=1.2, held_bytes=120 * MIB))
+    assert (decision.steps, decision.left_bytes) == ((), int(0.05 * LIMIT))
+    assert Step.RELEASE in after(CALM, SHORT, replace(small, at_s=1.1)).steps
 
 
 def test_the_exception_is_asked_for_again_until_it_was_raised_and_then_not_for_a_while() -> None:
-    bare = [replace(SHORT, bound_bytes=0, at_s=1.0 + step / 20) for step in range(4)]
+    bare = [replace(SHORT, bound_bytes=0, at_s=1.0 + step / 20, held_bytes=GIB + 4 * MIB * step) for step in range(4)]
     assert Step.RAISE in after(*bare).steps
     raised = replace(bare[-1], at_s=1.3, raised_count=1)
     assert Step.RAISE not in after(*bare, raised).steps
@@ -143,10 +152,10 @@ def test_the_exception_is_asked_for_again_until_it_was_raised_and_then_not_for_a
 
 
 def test_a_second_shortage_raises_at_once_if_the_first_was_over() -> None:
-    bare = [replace(SHORT, bound_bytes=0, at_s=1.0 + step / 20) for step in range(4)]
+    bare = [replace(SHORT, bound_bytes=0, at_s=1.0 + step / 20, held_bytes=GIB + 4 * MIB * step) for step in range(4)]
     raised = replace(bare[-1], at_s=1.3, raised_count=1)
     over = replace(CALM, bound_bytes=0, at_s=1.4, raised_count=1)
-    again = [replace(raised, at_s=1.5), replace(raised, at_s=1.55)]
+    again = [replace(raised, at_s=1.5), replace(raised, at_s=1.55, held_bytes=2 * GIB)]
     assert Step.RAISE in after(*bare, raised, over, *again).steps
 
 
@@ -157,7 +166,10 @@ def test_memory_is_given_back_some_time_after_a_refusal() -> None:
 
 
 def test_a_program_is_stopped_only_where_that_was_asked_for() -> None:
-    bare = [replace(SHORT, bound_bytes=0, at_s=1.0 + step / 20) for step in range(int(20 * STOP_S) + 20)]
+    bare = [
+        replace(SHORT, bound_bytes=0, at_s=1.0 + step / 20, held_bytes=GIB + 4 * MIB * step)
+        for step in range(int(20 * STOP_S) + 20)
+    ]
     state, taken = State(), []
     for view in bare:
         decision = decide(state, view, stop=True)
