@@ -166,12 +166,14 @@ def _leave_alone(state: State, view: View) -> Decision:
 
 
 def _follow_promise(state: State, view: View) -> State:
-    """Memory that was given out and not yet touched: it grows by what is given out, and shrinks by what use grows."""
+    """Memory that was given out and not yet touched: it grows by what is given out, and shrinks by what use grows. What is
+    freed was touched as far as use falls with it; use that falls by itself (a process that ends) promises nothing."""
     before = state.view
     if before is None:
         return replace(state, touched_cpu_s=view.cpu_s)
     given, grown = view.net_bytes - before.net_bytes, view.used_bytes - before.used_bytes
-    promised = max(0, min(state.promised_bytes + given - grown, view.net_bytes))
+    freed_untouched = max(0, -given - max(0, -grown))
+    promised = max(0, state.promised_bytes + max(0, given) - freed_untouched - max(0, grown))
     touched_cpu_s = view.cpu_s if grown >= STILL_BYTES or given > 0 else state.touched_cpu_s
     if view.cpu_s - touched_cpu_s >= (SPARSE_SLOW_CPU_S if view.airbag_bytes else SPARSE_CPU_S):
         promised = 0
@@ -203,7 +205,7 @@ def _squeeze(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
 
 def _warn(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
     """Once, when the first bytes are on the airbag."""
-    if state.warned or view.airbag_bytes + view.zero_bytes < MIB:
+    if state.warned or (view.airbag_bytes < MIB and view.zero_bytes < LEAST_ZERO_BYTES):
         return state, ()
     return replace(state, warned=True), (Step.WARN,)
 

@@ -88,6 +88,18 @@ def test_a_program_on_its_airbag_has_longer_to_touch_what_it_was_promised() -> N
     assert after(CALM, given, replace(given, at_s=9.0, cpu_s=SPARSE_SLOW_CPU_S)).left_bytes == 2 * GIB - RESERVE
 
 
+def test_use_that_falls_by_itself_promises_nothing() -> None:
+    high = replace(CALM, used_bytes=2 * GIB, net_bytes=GIB)
+    ended = replace(high, at_s=1.1, used_bytes=GIB)
+    assert after(high, ended).left_bytes == 2 * GIB - RESERVE
+
+
+def test_freeing_what_was_touched_leaves_other_promises() -> None:
+    given = replace(CALM, at_s=1.01, used_bytes=GIB + 512 * MIB, net_bytes=GIB)
+    freed = replace(given, at_s=1.02, used_bytes=GIB, net_bytes=512 * MIB)
+    assert after(CALM, given, freed).left_bytes == 2 * GIB - 512 * MIB - RESERVE
+
+
 def test_freeing_what_was_promised_ends_the_promise() -> None:
     given = replace(CALM, at_s=1.01, net_bytes=GIB)
     freed = replace(CALM, at_s=1.02)

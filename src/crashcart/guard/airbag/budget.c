@@ -89,6 +89,8 @@ bool airbag_count_up(size_t bytes, bool bounded)
 {
     uint64_t before = atomic_fetch_add(&guard->airbag_bytes, bytes);
     uint64_t bound = atomic_load(&guard->bound_bytes);
+    int64_t sparse = atomic_load(&guard->sparse_bytes); /* takes no disk space of its own accord */
+    before -= sparse > 0 && (uint64_t)sparse < before ? (uint64_t)sparse : 0;
     if (bounded && (before > bound || bytes > bound - before)) {
         atomic_fetch_sub(&guard->airbag_bytes, bytes);
         return false;

@@ -243,7 +243,7 @@ void *pool_allocate_locked(const struct wish *wish)
 {
     size_t count = (wish->bytes + UNIT - 1) / UNIT;
     if (wish->bytes > RESERVATION_AT_MOST || !is_ready() || !file_has_room(file_descriptor(), count * UNIT) ||
-        !airbag_count_up(count * UNIT, true))
+        !airbag_count_up(count * UNIT, !wish->sparse))
         return NULL;
     void *run = take_run(count, wish);
     if (run == NULL) {
