@@ -1,7 +1,7 @@
 """The guard's hand: sets the budget, asks for exceptions, and leaves an event for everything it does.
 
-Covers: one guarded run, from the additions to its environment to the end; what `policy.decide` says is done here and
-nowhere else.
+Covers: one guarded run, from the additions to its environment to the end; what `policy.decide` and `gpu_policy.decide`
+say is done here and nowhere else.
 Does not cover: sampling (`record/`), deciding (`policy.py`), raising and refusing (inside the program). Whatever fails
 here switches the guard off and is noted; the program goes on as it would without.
 """
@@ -18,9 +18,12 @@ from typing import Any
 
 from crashcart.evidence import Sample
 from crashcart.guard import airbag, place, policy
+from crashcart.guard.devices import Devices, find_devices
+from crashcart.guard.gpu_policy import GpuStep
 from crashcart.guard.inside._crashcart_guard import GUARD_SIGNAL, REQUEST_FILE
 from crashcart.guard.limits import DataLimit
 from crashcart.guard.shared import REACHED, Shared
+from crashcart.probe._read import ROOT
 from crashcart.probe.memory import memory_limits, read_host
 from crashcart.probe.process import ProcessReader
 from crashcart.units import duration, size
@@ -60,9 +63,13 @@ class Settings:
 class Guard:
     """Guards one program; `record` shows it every sample."""
 
-    def __init__(self, settings: Settings, tell: Tell) -> None:
+    def __init__(self, settings: Settings, tell: Tell, root: Path = ROOT) -> None:
         self.settings = settings
         self.ceiling_bytes = settings.ceiling_bytes
+        self.wants_words = False
+        self._root = root
+        """Below which the GPU driver is looked for."""
+        self._devices: Devices | None = None
         self._tell = tell
         self._note: Note = lambda *_, **__: None
         self._state = policy.State()
@@ -112,6 +119,7 @@ class Guard:
         if self.ceiling_bytes is not None:
             self._told_sources[self.ceiling_bytes] = SOURCES["ceiling"]
         self._warn_of_ceiling()
+        self._devices = find_devices(self._root)
         note(
             "guard", f"on: {self.level()}", step="on", airbag=self._place.directory or None, why_none=self._place.reason
         )
@@ -138,6 +146,26 @@ class Guard:
 
     def look(self, sample: Sample, resident: Mapping[int, int]) -> float | None:
         """Act on a sample; returns within how many seconds the next one is wanted, where that matters."""
+        wanted_s = self._look_at_memory(sample, resident)
+        if self._devices is not None:
+            self._look_at_devices(self._devices, sample.at_s, resident)
+        return wanted_s
+
+    def _look_at_devices(self, devices: Devices, at_s: float, resident: Mapping[int, int]) -> None:
+        """A GPU that fills up is told of, and last words are asked for; a failure here ends this part alone."""
+        try:
+            alarms = devices.look(at_s, resident)
+        except Exception as error:
+            self._devices = None
+            self._note("guard", f"GPUs are not followed any more: {type(error).__name__}: {error}", step="gpu-off")
+            return
+        for each in alarms:
+            self._note("guard", each.text, step=each.step.value, **each.facts)
+            if each.step is GpuStep.WARN:
+                self._tell(f"crashcart: {each.text} (`nvidia-smi` shows who holds it)")
+                self.wants_words = True
+
+    def _look_at_memory(self, sample: Sample, resident: Mapping[int, int]) -> float | None:
         shared = self._shared
         if shared is None or sample.used_bytes is None or sample.limit_bytes is None:
             return None
@@ -300,6 +328,9 @@ class Guard:
     def end(self) -> dict[str, Any]:
         """The program has ended: the figures of the guard, for the recording."""
         shared, self._shared = self._shared, None
+        devices, self._devices = self._devices, None
+        if devices is not None:
+            devices.close()
         if self._data_limit is not None:
             self._data_limit.restore()
         if shared is None:

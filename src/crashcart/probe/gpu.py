@@ -1,6 +1,6 @@
 """NVIDIA devices and who holds their memory, through the driver's management library (NVML).
 
-Covers: name, size, free memory and processes of each device at one moment, and one process's share again and again.
+Covers: name, size, free memory and processes of each device at one moment, and again and again while a program runs.
 Does not cover: other makers' devices, slices of a divided device (MIG), and processes whose pids the driver counts in
 another namespace than ours (in most containers): their share is unknown, not zero.
 """
@@ -52,23 +52,50 @@ def absent_reason(root: Path = ROOT) -> str:
 
 
 class GpuReader:
-    """Asks the driver again and again how much memory a process holds, over all devices."""
+    """Asks the driver again and again how full the devices are, and how much of them a process holds."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self._library, reason = _start(root)
         self.absent: str | None = reason or None
-        self._handles: list[Any] = []
-        if self._library is not None:
-            self._handles = _handles(self._library)
+        self._handles: dict[int, Any] = _handles(self._library) if self._library is not None else {}
+
+    @property
+    def count(self) -> int:
+        """How many devices can be asked."""
+        return len(self._handles)
 
     def used_bytes(self, pid: int) -> int | None:
         """The process's memory on all devices; None where the driver does not list it."""
-        used = [share for handle in self._handles for share in self._shares(handle, pid)]
+        used = [share for handle in self._handles.values() for share in self._shares(handle, pid)]
         return sum(used) if used else None
+
+    def use(self) -> dict[int, tuple[int, int]]:
+        """Used and total bytes by device, over all processes; a device that does not answer is left out."""
+        found: dict[int, tuple[int, int]] = {}
+        for index, handle in self._handles.items():
+            try:
+                memory = self._library.nvmlDeviceGetMemoryInfo(handle)
+            except self._library.NVMLError:
+                continue
+            found[index] = (int(memory.total) - int(memory.free), int(memory.total))
+        return found
+
+    def name(self, index: int) -> str | None:
+        """The device's name, or None where the driver does not tell."""
+        if index not in self._handles:
+            return None
+        try:
+            return _words(self._library.nvmlDeviceGetName(self._handles[index]))
+        except self._library.NVMLError:
+            return None
+
+    def processes(self, index: int) -> dict[int, int | None]:
+        """Bytes by pid of those that compute on a device."""
+        return _processes(self._library, self._handles[index]) if index in self._handles else {}
 
     def close(self) -> None:
         """Let go of the driver; afterwards every answer is None."""
-        self._handles = []
+        self._handles = {}
         if self._library is not None:
             _stop(self._library)
             self._library = None
@@ -101,11 +128,19 @@ def _stop(library: Any) -> None:
         return  # The driver went away while we were asking; there is nothing left to give back.
 
 
-def _handles(library: Any) -> list[Any]:
+def _handles(library: Any) -> dict[int, Any]:
+    """The devices that can be asked; one that we may not use, or that is lost, is left out."""
+    found: dict[int, Any] = {}
     try:
-        return [library.nvmlDeviceGetHandleByIndex(index) for index in range(library.nvmlDeviceGetCount())]
+        count = library.nvmlDeviceGetCount()
     except library.NVMLError:
-        return []
+        return found
+    for index in range(count):
+        try:
+            found[index] = library.nvmlDeviceGetHandleByIndex(index)
+        except library.NVMLError:
+            continue
+    return found
 
 
 def _device(library: Any, index: int, driver: str) -> GpuDevice:
@@ -124,10 +159,20 @@ def _device(library: Any, index: int, driver: str) -> GpuDevice:
 def _processes(library: Any, handle: Any) -> dict[int, int | None]:
     """Bytes by pid; the share is None where the driver does not tell it."""
     try:
-        found = library.nvmlDeviceGetComputeRunningProcesses(handle)
+        found = _computing(library, handle)
     except library.NVMLError:
         return {}
     return {int(each.pid): None if each.usedGpuMemory is None else int(each.usedGpuMemory) for each in found}
+
+
+def _computing(library: Any, handle: Any) -> list[Any]:
+    """The driver's list. The package asks for its newest form; a driver that is older than the package has the second."""
+    try:
+        return list(library.nvmlDeviceGetComputeRunningProcesses(handle))
+    except getattr(
+        library, "NVMLLibraryMismatchError", ()
+    ):  # no NVMLError, and unknown to older releases of the package
+        return list(library.nvmlDeviceGetComputeRunningProcesses_v2(handle))
 
 
 def _words(value: str | bytes) -> str:

@@ -19,6 +19,10 @@ class Attendant(Protocol):
     ceiling_bytes: int | None
     """A limit of its own on the resident memory of the program and its descendants."""
 
+    wants_words: bool
+    """Set by it when the stacks of all threads and the largest objects are wanted now, whatever the program's memory is;
+    the watcher takes both after the look, and sets it back."""
+
     def environment(self, environment: Mapping[str, str], folder: Path) -> dict[str, str]:
         """The environment for the program, before it starts."""
 

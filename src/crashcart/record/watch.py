@@ -30,6 +30,8 @@ MOST_SAME = 50
 STACK_SHARE = 25
 """Reading stacks may take a 25th of a core, and that only while memory runs short."""
 RETRY_S = 0.1
+WANTED_S = 5.0
+"""Holders that an attendant asked for are tried for so long, where the program may not be disturbed."""
 LISTING_S = 0.1
 PROGRESS_S = 2.0
 SPAN_S = 0.4
@@ -69,6 +71,7 @@ class Watch:
         self._beat_s = pace.FIRST_BEAT_S
         self._next_beat_s = pace.FIRST_BEAT_S
         self._words_at_s = self._holders_at_s = self._holders_tried_s = float("-inf")
+        self._holders_wanted_until_s = float("-inf")
         self._words_bytes = self._holders_bytes = 0
         self._last_stack: dict[int, tuple[list[dict[str, Any]], int]] = {}
         self._stack_cost_s = 0.0
@@ -157,10 +160,20 @@ class Watch:
         try:
             wanted_s = self.attendant.look(sample, self.gauge.resident())
             self.gauge.ceiling_bytes = self.attendant.ceiling_bytes
-            return wanted_s
+            wants_words, self.attendant.wants_words = self.attendant.wants_words, False
         except Exception as error:
             self.dismiss(f"{type(error).__name__}: {error}")
             return None
+        if wants_words:
+            self._take_wanted_words(sample)
+        return wanted_s
+
+    def _take_wanted_words(self, sample: Sample) -> None:
+        """What the attendant asked for: the stacks at once, the holders as soon as the program may be disturbed."""
+        for respondent in self._heaviest():
+            self._keep_stack(respondent, respondent.all_stacks(), sample.at_s, "gpu")
+        self._holders_wanted_until_s = sample.at_s + WANTED_S
+        self._ask_for_holders(sample.at_s, sample)
 
     def dismiss(self, reason: str | None = None) -> None:
         """Let the attendant go: at the end, or because it failed."""
@@ -226,12 +239,14 @@ class Watch:
         """Ask when memory has grown markedly; where nobody may be disturbed just now, again at the next sample."""
         tree_bytes = sample.tree_rss_bytes or 0
         grown_bytes = tree_bytes - self._holders_bytes
-        due = pace.wants_holders(grown_bytes, at_s - self._holders_at_s, sample.limit_bytes)
+        wanted = at_s < self._holders_wanted_until_s
+        due = wanted or pace.wants_holders(grown_bytes, at_s - self._holders_at_s, sample.limit_bytes)
         if due and at_s - self._holders_tried_s >= RETRY_S:
             self._holders_tried_s = at_s
             asked = [respondent.ask_holders() for respondent in self._heaviest()]
             if any(asked):
                 self._holders_at_s, self._holders_bytes = at_s, tree_bytes
+                self._holders_wanted_until_s = float("-inf")
         self._holders_bytes = min(self._holders_bytes, tree_bytes)
 
     def _heaviest(self) -> list[Respondent]:

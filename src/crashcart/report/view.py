@@ -26,6 +26,7 @@ _REASONS = {
     "beat": "taken regularly",
     "memory": "taken because memory ran short",
     "hang": "taken because nothing moved",
+    "gpu": "taken because a GPU was nearly full",
     "fatal": "taken at the fatal signal",
 }
 

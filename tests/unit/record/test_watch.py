@@ -19,11 +19,12 @@ PYTHON = sys.executable
 NEEDS_GROUP = pytest.mark.skipif(group.unavailable() is not None, reason=str(group.unavailable()))
 
 
-def run_in_group(crashcart: Crashcart, source: str, limit_mb: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_in_group(crashcart: Crashcart, source: str, limit_mb: int) -> subprocess.CompletedProcess[str]:
+    """Without the guard, which would keep the program from dying."""
     program = crashcart.program(source)
     with group.memory_group(limit_mb) as place:
         return subprocess.run(
-            [PYTHON, "-m", "crashcart", "run", *arguments, "--", PYTHON, program],
+            [PYTHON, "-m", "crashcart", "run", "--no-guard", "--", PYTHON, program],
             env=crashcart.environment, capture_output=True, text=True, timeout=60, cwd=crashcart.scratch,
             preexec_fn=lambda: group.enter(place),
         )  # fmt: skip
