@@ -12,8 +12,12 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from crashcart.units import MIB
+
 _DATA = re.compile(rb"^VmData:\s+(\d+) kB", re.MULTILINE)
 _ABORTING = re.compile(rb"libtensorflow|_pywrap_tensorflow|libtorch|xla_extension|libjax")
+SLACK_BYTES = 32 * MIB
+"""Small objects must not fail for the limit: it is for one large request; growth gets the exception."""
 NEAR_SHARE = 0.25
 """Only where less than this share of the limit is left; before, the process has the limits it came with."""
 
@@ -32,7 +36,7 @@ class DataLimit:
             if left_bytes > NEAR_SHARE * limit_bytes or aborts_without_memory(self._folder):
                 self.restore()
                 return False
-            return self._set(max(0, left_bytes))
+            return self._set(max(SLACK_BYTES, left_bytes))
         except (OSError, ValueError):
             return False
 
