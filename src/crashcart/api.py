@@ -96,14 +96,24 @@ def guard(limit: str | int | None = None, gpu: str | None = None) -> Protection:
     `limit` (`"4G"`, or bytes) sets a limit below the machine's own. `gpu` sets what TensorFlow may take of each GPU, before
     it touches one: `"80%"`, a size, or `"growth"` (take only what is needed).
     """
+    from crashcart.errors import UsageError
     from crashcart.guard import attach
-    from crashcart.units import parse_size
+    from crashcart.guard.policy import LEAST_LIMIT_BYTES
+    from crashcart.units import parse_size, size
 
     if gpu is not None:
         from crashcart.guard.gpu import limit_gpus
 
         limit_gpus(gpu)
-    return attach.attach(parse_size(limit) if isinstance(limit, str) else limit)
+    try:
+        limit_bytes = parse_size(limit) if isinstance(limit, str) else limit
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if limit_bytes is not None and (not isinstance(limit_bytes, int) or limit_bytes < LEAST_LIMIT_BYTES):
+        raise UsageError(
+            f"received limit={limit!r}; expected at least {size(LEAST_LIMIT_BYTES)}, in bytes or as in '4G'"
+        )
+    return attach.attach(limit_bytes)
 
 
 def note(text: str, kind: str = "note") -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from crashcart.blackbox import store
 from crashcart.cli.talk import say
+from crashcart.errors import UsageError
 from crashcart.guard import status
 
 
@@ -28,6 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the status; or, for `cc.guard()`, guard the process that started us."""
     if arguments.action == "attach":
+        if len(arguments.target) != 2 or not arguments.target[0].isdigit():
+            raise UsageError(
+                "`attach` is for `crashcart.guard()` inside of a program", "Call that, or use `crashcart run`."
+            )
         return _attach(int(arguments.target[0]), Path(arguments.target[1]), arguments.limit)
     protection = status.expected(store.home(), os.environ)
     runs = status.running(store.recordings())

@@ -15,11 +15,10 @@ from pathlib import Path
 
 from crashcart.cli.talk import say
 from crashcart.errors import CrashcartError, UsageError
+from crashcart.guard.policy import LEAST_LIMIT_BYTES
 from crashcart.record import session
 from crashcart.record.attend import Attendant
-from crashcart.units import MIB, parse_size, size
-
-LEAST_LIMIT_BYTES = 64 * MIB
+from crashcart.units import parse_size, size
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

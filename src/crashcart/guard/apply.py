@@ -22,11 +22,12 @@ from crashcart.guard.devices import Devices, find_devices
 from crashcart.guard.gpu_policy import GpuStep
 from crashcart.guard.inside._crashcart_guard import GUARD_SIGNAL, REQUEST_FILE
 from crashcart.guard.limits import DataLimit
+from crashcart.guard.request import listens, may_be_disturbed, write_facts
 from crashcart.guard.shared import REACHED, Shared
 from crashcart.probe._read import ROOT
-from crashcart.probe.memory import memory_limits, read_host
-from crashcart.probe.process import ProcessReader
-from crashcart.units import duration, size
+from crashcart.probe.memory import find_groups, memory_limits, read_host
+from crashcart.probe.process import largest_other
+from crashcart.units import MIB, duration, size
 
 INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"
 INSIDE_VARIABLE = "CRASHCART_INSIDE"
@@ -34,9 +35,9 @@ LIMIT_FILE = "guard-limit"
 CEILING_FILE = "guard-ceiling"
 FORGET_S = 1.0
 MOST_READY = 9
+RIVAL_S = 0.5
 PATIENCE_S = 1.0
 """A program without memory may take this long to look at a request; one on top of it would only make it slower."""
-_FUTEX = {"x86_64": 202, "aarch64": 98}.get(os.uname().machine)
 SOURCES = {
     "container": "container limit",
     "machine": "the machine's memory",
@@ -85,6 +86,9 @@ class Guard:
         self._forget_at_s = FORGET_S
         self._told_sources: dict[int, str] = {}
         self._data_limit: DataLimit | None = None
+        self._rival_at_s = 0.0
+        self._rival_bytes: int | None = None
+        self._group: Path | None = None
 
     def environment(self, environment: Mapping[str, str], folder: Path) -> dict[str, str]:
         """The environment with the airbag and our module in it; called once, before the start."""
@@ -114,6 +118,8 @@ class Guard:
         """The program runs; events go to `note`."""
         self._note = note
         self._data_limit = DataLimit(pid) if self.settings.attached else None
+        groups = find_groups(pid)
+        self._group = groups[0].path if groups else None
         for each in memory_limits(pid):
             self._told_sources.setdefault(each.bytes, SOURCES.get(each.kind, each.kind))
         if self.ceiling_bytes is not None:
@@ -174,7 +180,7 @@ class Guard:
             shared.forget_ended()
             self._read_ceiling()
         self._know_limit(sample.limit_bytes)
-        view = self._view(shared, sample)
+        view = self._view(shared, sample, resident)
         decision = policy.decide(self._state, view, self.settings.stop)
         growth = _growth(self._state.view, view)
         self._state = decision.state
@@ -199,12 +205,12 @@ class Guard:
             self._told_sources[asked] = SOURCES["ceiling"]
             self._warn_of_ceiling()
 
-    def _view(self, shared: Shared, sample: Sample) -> policy.View:
+    def _view(self, shared: Shared, sample: Sample, resident: Mapping[int, int]) -> policy.View:
         assert sample.used_bytes is not None and sample.limit_bytes is not None
         return policy.View(
             sample.at_s, sample.used_bytes, sample.limit_bytes, sample.cpu_s or 0.0, shared.net_bytes, shared.airbag_bytes,
             self._bound_bytes(shared), shared.python_bytes, shared.refused_count, shared.raised_count,
-            sample.tree_rss_bytes, shared.touched_zero_bytes(),
+            sample.tree_rss_bytes, *self._rivals(sample, resident), shared.touched_zero_bytes(),
         )  # fmt: skip
 
     def _bound_bytes(self, shared: Shared) -> int:
@@ -225,7 +231,7 @@ class Guard:
         }
         write_facts(self._folder / LIMIT_FILE, facts)
         if self._shared is not None:
-            self._shared.set_marks(limit_bytes // 2, policy.cushion_bytes(limit_bytes))
+            self._shared.set_marks(2 * policy.reserve_bytes(limit_bytes), policy.cushion_bytes(limit_bytes))
 
     def _tell_refusals(self, shared: Shared, view: policy.View) -> None:
         """An event for each refusal since the last look."""
@@ -265,7 +271,7 @@ class Guard:
     def _get_ready(self, resident: Mapping[int, int]) -> None:
         """Every process with our handler loads what it may need; a thread that waits in a call of its own is left alone."""
         for pid in list(resident)[:MOST_READY]:
-            if _listens(pid) and _may_be_disturbed(pid):
+            if listens(pid) and may_be_disturbed(pid):
                 self._send("ready", pid, {})
 
     def _figures(self, view: policy.View) -> str:
@@ -281,7 +287,7 @@ class Guard:
         """Ask the process that grows; a process without our handler is left alone."""
         unseen = self._requests > shared.seen_request and view.at_s - self._sent_at_s < PATIENCE_S
         pid = self._grower(shared, resident)
-        if unseen or pid is None or self._folder is None or not _listens(pid):
+        if unseen or pid is None or self._folder is None or (what == "trim" and not may_be_disturbed(pid)):
             return
         first = self._state.asking_since_s == view.at_s
         seconds_left = max(0.0, view.limit_bytes - view.used_bytes) / growth if growth > 0 else None
@@ -306,16 +312,30 @@ class Guard:
             os.kill(pid, GUARD_SIGNAL)
 
     def _grower(self, shared: Shared, resident: Mapping[int, int]) -> int | None:
-        """The process that took the most since the last look: airbag bytes first, then resident ones."""
-        airbags = {each.pid: each.airbag_bytes for each in shared.processes() if each.pid in resident}
+        """The process to tell: the one that took the most since the last look, airbag bytes first, then resident ones; the
+        largest where none took much. Only those that listen count."""
+        listening = {pid: count for pid, count in resident.items() if pid != os.getpid() and listens(pid)}
+        airbags = {each.pid: each.airbag_bytes for each in shared.processes() if each.pid in listening}
         grown = {pid: count - self._airbags.get(pid, 0) for pid, count in airbags.items()}
         self._airbags = airbags
-        if grown and max(grown.values()) > 0:
-            return max(grown, key=lambda pid: grown[pid])
-        risen = {pid: count - self._resident.get(pid, 0) for pid, count in resident.items()}
-        if risen and max(risen.values()) > 0:
-            return max(risen, key=lambda pid: risen[pid])
-        return max(resident, key=lambda pid: resident[pid], default=None)
+        risen = {pid: count - self._resident[pid] for pid, count in listening.items() if pid in self._resident}
+        for more in (grown, risen):
+            most = max(more, key=lambda pid: more[pid], default=None)
+            if most is not None and more[most] >= MIB:
+                return most
+        return max(listening, key=lambda pid: listening[pid], default=None)
+
+    def _rivals(self, sample: Sample, resident: Mapping[int, int]) -> tuple[int | None, int | None]:
+        """The largest process of others under the same limit and the largest of our own, if memory is short."""
+        assert sample.used_bytes is not None and sample.limit_bytes is not None
+        if sample.limit_bytes - sample.used_bytes > 3 * policy.reserve_bytes(sample.limit_bytes):
+            return None, None
+        if sample.at_s >= self._rival_at_s:
+            self._rival_at_s = sample.at_s + RIVAL_S
+            ours = {*resident, os.getpid()}
+            of_group = self._source != SOURCES["machine"]
+            self._rival_bytes = largest_other(ours, self._group if of_group else None)
+        return self._rival_bytes, max(resident.values(), default=None)
 
     def _stop(self, view: policy.View, resident: Mapping[int, int]) -> None:
         pid = next(iter(resident), None)
@@ -348,35 +368,7 @@ class Guard:
         return facts
 
 
-def write_facts(path: Path, facts: Mapping[str, object]) -> None:
-    """Lines of a name, a blank and a value, under a temporary name first: a reader sees all of them or none."""
-    scratch = path.with_name(f"{path.name}.new")
-    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.writelines(f"{name} {value}\n" for name, value in facts.items())
-    scratch.rename(path)
-
-
 def _growth(before: policy.View | None, view: policy.View) -> float:
     if before is None or view.at_s <= before.at_s:
         return 0.0
     return (view.used_bytes - before.used_bytes) / (view.at_s - before.at_s)
-
-
-def _may_be_disturbed(pid: int) -> bool:
-    """Whether the main thread runs or waits for a lock; a sleep of native code would end early."""
-    reader = ProcessReader(pid)
-    try:
-        return reader.main_thread_runs() or reader.main_thread_sleeping_in() == _FUTEX
-    finally:
-        reader.close()
-
-
-def _listens(pid: int) -> bool:
-    """Whether our handler is in place in that process, so that the signal cannot end it."""
-    reader = ProcessReader(pid)
-    try:
-        caught, bit = reader.signals_caught(), 1 << (GUARD_SIGNAL - 1)
-        return bool(caught is not None and caught & bit)
-    finally:
-        reader.close()

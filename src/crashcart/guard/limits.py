@@ -8,6 +8,7 @@ the exception in the main thread alone.
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -16,9 +17,9 @@ from crashcart.units import MIB
 
 _DATA = re.compile(rb"^VmData:\s+(\d+) kB", re.MULTILINE)
 _ABORTING = re.compile(rb"libtensorflow|_pywrap_tensorflow|libtorch|xla_extension|libjax")
-SLACK_BYTES = 32 * MIB
+SLACK_BYTES = 64 * MIB
 """Small objects must not fail for the limit: it is for one large request; growth gets the exception."""
-NEAR_SHARE = 0.25
+NEAR_SHARE = 0.1
 """Only where less than this share of the limit is left; before, the process has the limits it came with."""
 
 
@@ -33,12 +34,17 @@ class DataLimit:
     def follow(self, left_bytes: int, limit_bytes: int) -> bool:
         """Have requests beyond what is left fail, if little is left; whether the limit is in force now."""
         try:
-            if left_bytes > NEAR_SHARE * limit_bytes or aborts_without_memory(self._folder):
+            if left_bytes > NEAR_SHARE * limit_bytes or self._has_children() or aborts_without_memory(self._folder):
                 self.restore()
                 return False
             return self._set(max(SLACK_BYTES, left_bytes))
         except (OSError, ValueError):
             return False
+
+    def _has_children(self) -> bool:
+        """A child would inherit the limit and keep it. The guard's own watcher is one, and has its own session."""
+        children = (self._folder / "task" / str(self.pid) / "children").read_text().split()
+        return any(int(child) != os.getpid() for child in children)
 
     def _set(self, left_bytes: int) -> bool:
         import resource

@@ -17,11 +17,15 @@ from enum import Enum
 
 from crashcart.units import MIB
 
-RESERVE_SHARE = 0.04
+RESERVE_SHARE, MOST_RESERVE_SHARE = 0.04, 0.07
+SQUEEZE_SHARE, RELEASE_SHARE = 0.06, 0.08
+"""Small blocks go to the airbag above 94 % of the limit at the earliest, and no longer below 92 %."""
 LEAST_RESERVE_BYTES = 12 * MIB
 MOST_RESERVE_BYTES = 512 * MIB
 """Kept free for what cannot be counted beforehand: small blocks between two looks, page tables, the kernel's own."""
 
+LEAST_LIMIT_BYTES = 64 * MIB
+"""A smaller limit is hardly meant: an interpreter with NumPy needs as much."""
 READY_SHARE = 0.75
 READY_AGAIN_S = 30.0
 SPARSE_CPU_S, SPARSE_SLOW_CPU_S = 0.3, 3.0
@@ -29,7 +33,6 @@ SPARSE_CPU_S, SPARSE_SLOW_CPU_S = 0.3, 3.0
 that waits for its airbag is slow to touch anything."""
 STILL_BYTES = MIB
 
-INNOCENT_SHARE, INNOCENT_REQUEST_SHARE = 0.15, 0.05
 GROWN_BYTES = 2 * MIB
 """Without an airbag, what the program grew by since there was no room; less may be the growth of others."""
 PYTHON_BYTES = 8 * MIB
@@ -39,7 +42,7 @@ LEAST_ZERO_BYTES, ZERO_SHARE = 64 * MIB, 0.25
 FULL_SHARE, RELIEF_SHARE = 0.5, 0.3
 """An airbag this full calls for the exception; below the lower share it may do so again."""
 ASK_S = 0.02
-CALM_S = 2.0
+SHORT_CALM_S, CALM_S = 0.2, 2.0
 """After an exception the program has this long to unwind and to free, before the next."""
 TRIM_S = 0.3
 LONGEST_LOOK_S = 0.02
@@ -78,6 +81,10 @@ class View:
     raised_count: int = 0
     held_bytes: int | None = None
     """Resident memory of the program and its descendants; None where it is not known."""
+    rival_bytes: int | None = None
+    """The largest process of others under the same limit; None where nobody looked, since there is room."""
+    largest_bytes: int | None = None
+    """The largest process of the program's own."""
     zero_bytes: int = 0
     """Zeroes of NumPy on the airbag that have been touched: what nobody was sure to need, and does."""
 
@@ -101,6 +108,8 @@ class State:
     """When the program was last told to get ready; None while memory is not short."""
     python_bytes: int = 0
     """The interpreter's airbag bytes when the present shortage began."""
+    squeeze_airbag_bytes: int = 0
+    """What lay on the airbag then: what is taken and given back again is not growth."""
     short_looks: int = 0
     short_held_bytes: int = 0
     """What the program held when the present shortage began."""
@@ -126,7 +135,8 @@ class Decision:
 
 def reserve_bytes(limit_bytes: int) -> int:
     """What is kept free of a limit."""
-    return int(min(MOST_RESERVE_BYTES, max(LEAST_RESERVE_BYTES, RESERVE_SHARE * limit_bytes)))
+    wished = max(LEAST_RESERVE_BYTES, RESERVE_SHARE * limit_bytes)
+    return int(min(MOST_RESERVE_BYTES, MOST_RESERVE_SHARE * limit_bytes, wished))
 
 
 def cushion_bytes(limit_bytes: int) -> int:
@@ -135,12 +145,13 @@ def cushion_bytes(limit_bytes: int) -> int:
 
 
 def is_innocent(view: View) -> bool:
-    """Whether it is others that fill the memory: the kernel would hardly take a program that holds so little."""
-    return view.held_bytes is not None and view.held_bytes < INNOCENT_SHARE * view.limit_bytes
+    """Whether the kernel would take another: it takes the largest process under the limit."""
+    return view.rival_bytes is not None and view.largest_bytes is not None and view.largest_bytes < view.rival_bytes
 
 
 def decide(state: State, view: View, stop: bool = False) -> Decision:
     """One look: from what was and what is to what is to be done."""
+    before = state.view
     state = _follow_promise(state, view)
     if is_innocent(view):
         return _leave_alone(state, view)
@@ -151,16 +162,17 @@ def decide(state: State, view: View, stop: bool = False) -> Decision:
     state, trim_steps = _trim(state, view)
     state, stop_steps = _stop(state, view, stop)
     steps = (*ready_steps, *squeeze_steps, *warn_steps, *raise_steps, *trim_steps, *stop_steps)
-    near = state.squeezed or view.airbag_bytes > 0 or state.trim_at_s is not None
+    moved = before is not None and view.airbag_bytes != before.airbag_bytes
+    near = state.squeezed or moved or state.trim_at_s is not None
     return Decision(
         replace(state, view=view), view.room_bytes - state.promised_bytes, steps, LONGEST_LOOK_S if near else None
     )
 
 
 def _leave_alone(state: State, view: View) -> Decision:
-    """A program that holds little is refused only what would fill the memory by itself."""
+    """A program that is not the largest is refused only what would make it so."""
     steps = (Step.RELEASE,) if state.squeezed else ()
-    left = max(view.room_bytes - state.promised_bytes, int(INNOCENT_REQUEST_SHARE * view.limit_bytes))
+    left = max(view.room_bytes - state.promised_bytes, (view.rival_bytes or 0) - (view.largest_bytes or 0))
     calm = replace(state, view=view, squeezed=False, short_looks=0, asking_since_s=None)
     return Decision(calm, left, steps, None)
 
@@ -169,7 +181,7 @@ def _follow_promise(state: State, view: View) -> State:
     """Memory that was given out and not yet touched: it grows by what is given out, and shrinks by what use grows. What is
     freed was touched as far as use falls with it; use that falls by itself (a process that ends) promises nothing."""
     before = state.view
-    if before is None:
+    if before is None or before.limit_bytes != view.limit_bytes:  # use is counted otherwise now
         return replace(state, touched_cpu_s=view.cpu_s)
     given, grown = view.net_bytes - before.net_bytes, view.used_bytes - before.used_bytes
     freed_untouched = max(0, -given - max(0, -grown))
@@ -196,9 +208,11 @@ def _squeeze(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
     short = view.room_bytes < 0
     begun_bytes = state.short_held_bytes if short and state.short_looks else view.held_bytes or 0
     state = replace(state, short_looks=state.short_looks + 1 if short else 0, short_held_bytes=begun_bytes)
-    if not state.squeezed and view.room_bytes < reserve // 2:
-        return replace(state, squeezed=True, python_bytes=view.python_bytes), (Step.SQUEEZE,)
-    if state.squeezed and view.room_bytes > reserve:
+    free_bytes = view.limit_bytes - view.used_bytes
+    if not state.squeezed and free_bytes < min(1.5 * reserve, SQUEEZE_SHARE * view.limit_bytes):
+        state = replace(state, python_bytes=view.python_bytes, squeeze_airbag_bytes=view.airbag_bytes)
+        return replace(state, squeezed=True), (Step.SQUEEZE,)
+    if state.squeezed and free_bytes > min(2 * reserve, RELEASE_SHARE * view.limit_bytes):
         return replace(state, squeezed=False), (Step.RELEASE,)
     return state, ()
 
@@ -216,9 +230,10 @@ def wants_exception(state: State, view: View) -> bool:
         return state.short_looks >= 2 and (view.held_bytes or 0) >= state.short_held_bytes + GROWN_BYTES
     if view.airbag_bytes + view.zero_bytes >= FULL_SHARE * view.bound_bytes:
         return True
-    if view.zero_bytes >= max(LEAST_ZERO_BYTES, ZERO_SHARE * view.limit_bytes):
+    if view.zero_bytes >= max(LEAST_ZERO_BYTES, ZERO_SHARE * view.limit_bytes, view.room_bytes):
         return True
-    return state.squeezed and view.python_bytes - state.python_bytes >= PYTHON_BYTES
+    served, stayed = view.python_bytes - state.python_bytes, view.airbag_bytes - state.squeeze_airbag_bytes
+    return state.squeezed and min(served, stayed) >= PYTHON_BYTES
 
 
 def _raise(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
@@ -226,11 +241,12 @@ def _raise(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
     if before is not None and view.raised_count > before.raised_count:
         state = replace(
             state, raised_at_s=view.at_s, relieved=False, asking_since_s=None, trim_at_s=view.at_s + TRIM_S,
-            python_bytes=view.python_bytes,
+            python_bytes=view.python_bytes, squeeze_airbag_bytes=view.airbag_bytes,
         )  # fmt: skip
-    if not state.relieved and not state.squeezed and view.airbag_bytes < RELIEF_SHARE * max(1, view.bound_bytes):
+    on_disk = view.airbag_bytes + view.zero_bytes
+    if not state.relieved and not state.squeezed and on_disk < RELIEF_SHARE * max(1, view.bound_bytes):
         state = replace(state, relieved=True)
-    calm = not state.relieved and view.at_s - state.raised_at_s < CALM_S
+    calm = view.at_s - state.raised_at_s < (CALM_S if not state.relieved else SHORT_CALM_S)
     if calm or not wants_exception(state, view):
         return replace(state, asking_since_s=None), ()
     if view.at_s - state.asked_at_s < ASK_S:

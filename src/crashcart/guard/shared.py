@@ -208,6 +208,8 @@ class Shared:
         """Switch off and let go; processes that live on keep their own mapping."""
         self.switch(False)
         self.squeeze(False)
+        self._words[_LEFT // 8] = NO_LIMIT
+        self.set_marks(0, 0)
         self._halves.release()
         self._words.release()
         self._view.release()

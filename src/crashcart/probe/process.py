@@ -281,3 +281,26 @@ def is_alive(pid: int, start_ticks: int | None, root: Path = ROOT) -> bool:
     if stat is None or stat[_STATE] in _ENDED:
         return False
     return start_ticks is None or int(stat[_START_TICKS]) == start_ticks
+
+
+def is_ours(caught: int, number: int) -> bool:
+    """Whether a caught real-time signal of crashcart's (49, 50) is likely caught by its own handler: the signals beside
+    them are nobody's, unless somebody handles all there are."""
+    neighbours = 1 << 47 | 1 << 50
+    return bool(caught >> (number - 1) & 1) and not caught & neighbours
+
+
+def largest_other(ours: set[int], group: Path | None, root: Path = ROOT) -> int | None:
+    """Resident bytes of the largest process that is not ours, in a group or on the whole machine; None without any."""
+    listed = read_text(Path(group), "/cgroup.procs") if group is not None else None
+    if group is not None and listed is None:
+        return None
+    names = (
+        listed.split() if listed is not None else [name for name in os.listdir(under(root, "/proc")) if name.isdigit()]
+    )
+    largest = None
+    for pid in {int(name) for name in names} - ours:
+        pages = (read_bytes(root, f"/proc/{pid}/statm", 256) or b"").split()
+        if len(pages) > 1:
+            largest = max(largest or 0, int(pages[1]) * _PAGE_BYTES)
+    return largest

@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from crashcart.probe.process import ProcessReader
+from crashcart.probe.process import ProcessReader, is_ours
 from crashcart.probe.python_stack import FrameFacts, Interpreter, PythonStackReader
 from crashcart.probe.source import source_line
 from crashcart.record.inside._crashcart_hook import HOLDERS_SIGNAL
@@ -78,7 +78,7 @@ class Respondent:
         """Signal the process if, at this moment, its handler is in place and its main thread may be disturbed."""
         caught, blocked = self._process.signals_caught(), self._process.signals_blocked_main()
         bit = 1 << (HOLDERS_SIGNAL - 1)
-        if caught is None or not caught & bit or (blocked or 0) & bit:
+        if caught is None or not is_ours(caught, HOLDERS_SIGNAL) or (blocked or 0) & bit:
             return False
         frames = self._stacks.main_thread() if self._stacks is not None else None
         if not frames or len(frames) > DEEPEST_STACK or not self._may_be_disturbed(frames[0]):

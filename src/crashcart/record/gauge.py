@@ -133,7 +133,8 @@ class Gauge:
         if self.ceiling_bytes is not None:
             found.append((held_bytes, self.ceiling_bytes))
         if host is not None and host.total_bytes is not None and host.available_bytes is not None:
-            found.append((host.total_bytes - host.available_bytes, host.total_bytes))
+            free_bytes = host.available_bytes + (host.swap_free_bytes or 0)
+            found.append((max(0, host.total_bytes - free_bytes), host.total_bytes))
         for bound in self.bounds:
             used = bound.used_bytes(at_s)
             if used is not None:

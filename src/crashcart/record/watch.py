@@ -130,6 +130,7 @@ class Watch:
             return self._look_once()
         except Exception as error:  # whatever it is, the program goes on, and so does the wait for its end
             self.failure = f"{type(error).__name__}: {error}"
+            self.dismiss(self.failure)
             return pace.LONGEST_S
 
     def _look_once(self) -> float:

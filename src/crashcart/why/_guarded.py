@@ -16,6 +16,8 @@ _MEMORY_CAUSES = frozenset(
     {Cause.CONTAINER_MEMORY, Cause.HOST_MEMORY, Cause.MEMORY_LEAK, Cause.PIPELINE_MEMORY, Cause.OVERSIZED_CONSTANT}
 )
 
+RECENT_S = 3.0
+
 
 def with_guard(finding: Finding, events: tuple[Event, ...] | None) -> Finding:
     """A finding about memory, with what the guard did; any other as it is."""
@@ -35,7 +37,7 @@ def guard_words(events: tuple[Event, ...] | None) -> tuple[str, ...]:
     if any(step == "warn" for step, _ in steps):
         did.append(f"put {size(served)} on disk" if served else "put memory on disk")
     if any(step == "raise" for step, _ in steps):
-        did.append("asked for an exception in the main thread")
+        did.append("asked for an exception")
     off = [event.text for step, event in steps if step == "off"]
     return (f"the guard {', '.join(did)}",) * bool(did) + tuple(f"the guard was {text}" for text in off)
 
@@ -47,8 +49,12 @@ def guard_message(error: ErrorRecord, events: tuple[Event, ...] | None) -> str |
         return error.message
     if error.name != "MemoryError" or error.message.strip():
         return None
-    refused = [event for event in events or () if event.kind == "guard" and event.facts.get("step") == "refuse"]
-    if not refused:
+    refused = [
+        event
+        for event in events or ()
+        if event.kind == "guard" and event.facts.get("step") == "refuse" and error.pid in (None, event.facts.get("pid"))
+    ]
+    if not refused or (error.at_s is not None and error.at_s - refused[-1].at_s > RECENT_S):
         return None
     asked, left = size(_number(refused[-1], "size_bytes")), size(max(0, _number(refused[-1], "left_bytes")))
     limit, source = size(_number(refused[-1], "limit_bytes")), refused[-1].facts.get("source")

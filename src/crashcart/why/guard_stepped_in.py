@@ -46,7 +46,7 @@ def guard_stepped_in(
         where = place(error.own_frame())
         limit = machine.memory_limit() if machine is not None else None
         yield Finding(
-            next((cause for source, cause in _CAUSES.items() if f"({source})" in first), Cause.PROCESS_LIMIT),
+            next((cause for source, cause in _CAUSES.items() if f"({source})" in message), Cause.PROCESS_LIMIT),
             "memory was about to run out, and the guard raised MemoryGuardError at this line in place of a kill",
             (first, *(line.strip() for line in rest if not line.strip().startswith(("try ", "held:")))),
             (

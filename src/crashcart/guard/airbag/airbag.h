@@ -178,6 +178,8 @@ void release_block(void *block);
 size_t large_bytes(void *block);
 
 /* budget.c */
+bool is_guarded_now(void);  /* somebody watches: a figure of the last seconds */
+bool is_squeezed_now(void); /* the same, for the slower paths; a watcher that was killed may leave the squeeze on */
 bool budget_take(size_t bytes);                  /* false: over budget, by the figure of the last sample */
 bool budget_wait(size_t bytes, bool has_airbag); /* also by a newer one */
 void budget_correct(int64_t taken, int64_t before, int64_t after);
@@ -259,8 +261,8 @@ void pool_free_units(size_t first, size_t count);
 
 static inline bool pool_owns(const void *block)
 {
-    uintptr_t base = atomic_load_explicit(&pool.base, memory_order_relaxed);
-    return (uintptr_t)block - base < atomic_load_explicit(&pool.span_bytes, memory_order_relaxed);
+    size_t span = atomic_load_explicit(&pool.span_bytes, memory_order_acquire); /* it is set last */
+    return (uintptr_t)block - atomic_load_explicit(&pool.base, memory_order_relaxed) < span;
 }
 
 static inline struct unit *unit_of(const void *block) { return &pool.units[((uintptr_t)block - pool.base) / UNIT]; }

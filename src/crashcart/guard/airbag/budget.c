@@ -39,6 +39,10 @@ static bool is_watched(int64_t now)
     return atomic_load(&guard->on) != 0 && now - atomic_load(&guard->beat_ns) <= WATCHER_SILENT_NS;
 }
 
+bool is_guarded_now(void) { return is_watched(now_ns()); }
+
+bool is_squeezed_now(void) { return squeezed() && is_guarded_now(); }
+
 /* Those who can have the airbag do not wait again so soon after a wait in vain: a training allocates a thousand large
  * blocks in a step, and each would wait for a sample. Those who would be refused always wait. */
 static _Atomic int64_t in_vain_until_ns;

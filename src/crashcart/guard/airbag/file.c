@@ -46,6 +46,13 @@ static bool is_fit(int fd)
     return true;
 }
 
+/* A program may want to make code of memory that it was given. */
+static bool allows_code(int fd)
+{
+    struct statvfs about;
+    return fstatvfs(fd, &about) == 0 && (about.f_flag & ST_NOEXEC) == 0;
+}
+
 static int open_at(const char *path, int flags) { return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0600); }
 
 static bool copy_directory(char directory[DIRECTORY_BYTES])
@@ -110,7 +117,7 @@ int file_open(size_t *bytes)
     int fd = open_nameless(directory);
     if (fd < 0)
         return -1;
-    if (is_fit(fd) && set_size(fd, bytes))
+    if (is_fit(fd) && allows_code(fd) && set_size(fd, bytes))
         return out_of_the_way(fd);
     int error = errno;
     system_close(fd);

@@ -82,9 +82,10 @@ static void *airbag_block(const struct request *request, bool sparse)
 static void *allocate_small(const struct request *request)
 {
     void *block = NULL;
-    if (squeezed() && request->size < NEARLY_LARGE && request->alignment <= 4096)
+    bool squeeze = is_squeezed_now();
+    if (squeeze && request->size < NEARLY_LARGE && request->alignment <= 4096)
         block = small_allocate(request->size, request->alignment, request->caller);
-    else if (squeezed())
+    else if (squeeze)
         block = airbag_block(request, false);
     if (block == NULL)
         return counted(real_allocate(request), 0);
@@ -93,10 +94,22 @@ static void *allocate_small(const struct request *request)
     return block;
 }
 
+/* What the kernel itself would refuse (more than there can be) is refused by it, in its own time and words. */
+static bool kernel_refuses(size_t size)
+{
+    void *probe = system_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (probe == MAP_FAILED)
+        return true;
+    system_munmap(probe, size);
+    return false;
+}
+
 /* NumPy's zeros may never be touched: they get airbag memory that takes no disk space until they are. */
 COLD static void *allocate_over_budget(const struct request *request)
 {
     char who[WHO_BYTES];
+    if (kernel_refuses(request->size))
+        return real_allocate(request);
     enum caller caller = caller_of(request->caller, who);
     bool sparse = caller == CALLER_NUMPY && request->function == CALLOC;
     bool has_airbag = caller == CALLER_OTHER || sparse;
@@ -116,7 +129,8 @@ COLD static void *allocate_over_budget(const struct request *request)
  * is touched. Zeroes may be meant to stay untouched. */
 static void touch_if_near(void *block, const struct request *request)
 {
-    if (block == NULL || request->function == CALLOC || atomic_load(&guard->left) >= atomic_load(&guard->dense_below))
+    if (block == NULL || request->function == CALLOC || atomic_load(&guard->left) >= atomic_load(&guard->dense_below) ||
+        !is_guarded_now())
         return;
     uintptr_t page = page_bytes(), start = ((uintptr_t)block + page - 1) & ~(page - 1);
     uintptr_t end = ((uintptr_t)block + request->size) & ~(page - 1);
@@ -136,7 +150,7 @@ static void *allocate_large(const struct request *request)
 {
     small_trim();
     void *aside = NULL;
-    if (atomic_load(&guard->left) - (int64_t)request->size < atomic_load(&guard->cushion))
+    if (atomic_load(&guard->left) - (int64_t)request->size < atomic_load(&guard->cushion) && is_guarded_now())
         aside = allocate_beside_cushion(request);
     if (aside != NULL)
         return aside;
@@ -219,6 +233,8 @@ static void *to_airbag(void *block, void *target, size_t size)
 COLD static void *grow_over_budget(void *block, size_t size, size_t more, const void *caller)
 {
     char who[WHO_BYTES];
+    if (kernel_refuses(size))
+        return real.realloc(block, size);
     enum caller kind = caller_of(caller, who);
     if (budget_wait(more, kind == CALLER_OTHER))
         return reallocate_real(block, size, (int64_t)more);
@@ -258,7 +274,7 @@ void *reallocate(void *block, size_t size, const void *caller)
         other = real.realloc(block, size);
     else if (size >= LARGE)
         other = grow_large(block, size, caller);
-    else if (squeezed() && size < NEARLY_LARGE && size > real.malloc_usable_size(block))
+    else if (squeezed() && is_guarded_now() && size < NEARLY_LARGE && size > real.malloc_usable_size(block))
         other = grow_squeezed(block, size, caller);
     else
         other = reallocate_real(block, size, 0);

@@ -31,9 +31,10 @@ static size_t whole_pages(size_t bytes) { return (bytes + page_bytes() - 1) & ~(
 /* The part of the range that is the airbag's. */
 static struct range airbag_part(const void *address, size_t bytes)
 {
-    uintptr_t base = pool.base, end = base + pool.span_bytes;
+    size_t span = atomic_load(&pool.span_bytes); /* it is set last */
+    uintptr_t base = pool.base, end = base + span;
     uintptr_t start = (uintptr_t)address, stop = start + whole_pages(bytes);
-    if (pool.span_bytes == 0 || stop < start || start >= end || stop <= base)
+    if (span == 0 || stop < start || start >= end || stop <= base)
         return (struct range){0, 0};
     return (struct range){start > base ? start : base, stop < end ? stop : end};
 }
@@ -50,7 +51,7 @@ static void *map_memory(size_t bytes, int flags, const void *caller)
 {
     int before = errno;
     void *mapping = NULL;
-    if (bytes <= PTRDIFF_MAX && (squeezed() || !(budget_take(bytes) || budget_wait(bytes, true))))
+    if (bytes <= PTRDIFF_MAX && (is_squeezed_now() || !(budget_take(bytes) || budget_wait(bytes, true))))
         mapping = map_airbag(bytes, caller);
     errno = before;
     return mapping != NULL ? mapping : real.mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);

@@ -33,6 +33,10 @@ static struct {
     void (*PyErr_Restore)(void *, void *, void *);
     void (*Py_DecRef)(void *);
     int (*Py_AddPendingCall)(int (*)(void *), void *);
+    void *(*PyErr_Occurred)(void);
+    int (*PyErr_ExceptionMatches)(void *);
+    void (*PyErr_SetInterrupt)(void);
+    void **PyExc_Exception;
     void **PyExc_MemoryError;
     const unsigned long *Py_Version; /* since 3.11 */
 } python;
@@ -53,7 +57,8 @@ void refusal_start(void)
     python_known = FIND(Py_IsInitialized) && FIND(PyGILState_Check) && FIND(PySys_GetObject) &&
                    FIND(PyDict_GetItemString) && FIND(PyObject_GetAttrString) && FIND(PyObject_CallObject) &&
                    FIND(PyErr_Fetch) && FIND(PyErr_Restore) && FIND(Py_DecRef) && FIND(Py_AddPendingCall) &&
-                   FIND(PyExc_MemoryError) && FIND(PyGILState_GetThisThreadState) &&
+                   FIND(PyExc_MemoryError) && FIND(PyExc_Exception) && FIND(PyErr_Occurred) &&
+                   FIND(PyErr_ExceptionMatches) && FIND(PyErr_SetInterrupt) && FIND(PyGILState_GetThisThreadState) &&
                    FIND(PyGILState_Ensure) && FIND(PyGILState_Release);
     FIND(Py_Version);
 }
@@ -91,7 +96,10 @@ static void with_errors_kept(void (*act)(const char *), const char *name)
     acting = true;
     python.PyErr_Fetch(&type, &value, &traceback);
     act(name);
-    python.PyErr_Restore(type, value, traceback); /* drops what the act has raised */
+    /* What the act has raised is dropped; an interrupt that a handler raised meanwhile is not ours to drop. */
+    if (python.PyErr_Occurred() != NULL && !python.PyErr_ExceptionMatches(*python.PyExc_Exception))
+        python.PyErr_SetInterrupt();
+    python.PyErr_Restore(type, value, traceback);
     acting = false;
 }
 

@@ -114,10 +114,10 @@ def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
         return None
     ident, frame = chosen
     words = _part("words").of_growth(request, frame)
-    if ident is not None:
-        _raise_in(ident, words)
     _answered = request["number"]
     _count_raised()
+    if ident is not None:
+        _raise_in(ident, words)
     return MemoryGuardError(words) if ident is None else None
 
 
@@ -158,8 +158,11 @@ def _raise_in(ident: int, text: str) -> None:
     ToldError.__name__ = ToldError.__qualname__ = "MemoryGuardError"
     ToldError.__module__ = "crashcart"
     word, reference = _simple(_ctypes, "L"), _simple(_ctypes, "O")
+    address = _address("PyThreadState_SetAsyncExc")
+    if not address:
+        return
     kind = type("Function", (_ctypes.CFuncPtr,), {"_flags_": _CDECL | _WITH_GIL})
-    kind(_address("PyThreadState_SetAsyncExc"))(word(ident), reference(ToldError))
+    kind(address)(word(ident), reference(ToldError))
 
 
 def _simple(ctypes: Any, code: str) -> Any:
@@ -199,6 +202,8 @@ def refused() -> None:
         kind = getattr(sys.modules.get(name), "_ArrayMemoryError", None)
         if kind is not None and kind.__new__ is not _new_array_error:
             kind.__new__ = _new_array_error
+            if sys.version_info < (3, 11):  # which look for the class that NumPy asked for, not for the one they got
+                kind.__bases__ = (MemoryGuardError,)
 
 
 def _new_array_error(kind: Any, *arguments: Any) -> Any:
@@ -212,25 +217,36 @@ def _new_array_error(kind: Any, *arguments: Any) -> Any:
     return MemoryError.__new__(kind, *arguments)
 
 
-class RefusedError(MemoryError):
-    """Stands in for MemoryError while the interpreter raises what the guard refused; never raised itself."""
+class RefusedError(MemoryGuardError):
+    """Stands in for MemoryError while the interpreter raises what the guard refused. Python 3.10 and before take an
+    exception for one of the class that was asked for, so what is made is of this class, under the other's name."""
 
     def __new__(cls, *arguments: Any) -> Any:
         try:
             _give_class_back()
             refusal = _refusal(threading.get_native_id())
             if refusal is not None:
-                return MemoryGuardError(_part("words").of_refusal(_directory, refusal, (), sys._getframe().f_back))
+                words = _part("words").of_refusal(_directory, refusal, (), sys._getframe().f_back)
+                return MemoryError.__new__(cls, words)
         except Exception:  # then the plain error will do
             pass
         return MemoryError(*arguments)
+
+    def __init__(self, *_: Any) -> None:
+        return  # the words were given when it was made
+
+
+RefusedError.__name__ = RefusedError.__qualname__ = "MemoryGuardError"
+RefusedError.__module__ = "crashcart"
 
 
 def _give_class_back() -> None:
     """The interpreter's variable that names the class of its memory errors, as it was."""
     import _ctypes
 
-    _simple(_ctypes, "P").from_address(_address("PyExc_MemoryError")).value = id(MemoryError)
+    address = _address("PyExc_MemoryError")
+    if address:
+        _simple(_ctypes, "P").from_address(address).value = id(MemoryError)
 
 
 def collect() -> None:

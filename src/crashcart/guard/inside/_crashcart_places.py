@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `typing` itself costs 5 ms
@@ -20,22 +21,38 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 _CLEANUPS = frozenset({"__del__", "__exit__", "__aexit__", "_callback", "_cleanup", "_shutdown", "_run_finalizers"})
 _WAITS = ("threading.py", "queue.py", "_base.py", "selectors.py", "connection.py", "subprocess.py", "popen_fork.py")
 
+_STARTS = frozenset({"<module>", "_run_module_as_main", "_run_code", "run_path", "run_module"})
 _cpu_ns: dict[int, int] = {}
+_used_at_s = [0.0]
 
 
 def choose(frame: Any) -> tuple[int | None, Any] | None:
     """The thread to raise in, None for the main one, and its frame; nothing where this is no place for it, or where it
     shows only at the next request who is busy."""
     ident: int | None = None
+    if _is_handling():
+        return None
     if _waits(frame):
-        if not _cpu_ns:
+        if not _cpu_ns or time.monotonic() - _used_at_s[0] > 2.0:
             _busiest_thread()
             return None
         ident = _busiest_thread()
+        if ident is None:
+            return None  # nobody here is at work: what grows is elsewhere
     other = sys._current_frames().get(ident) if ident is not None else None
     if other is None:
         return (None, frame) if _may_raise(outward(frame), rooted=True) else None
     return (ident, other) if _may_raise(outward(other), rooted=False) else None
+
+
+def _is_handling() -> bool:
+    """Whether an exception of the guard is being handled just now: a checkpoint may be on its way."""
+    error = sys.exc_info()[1]
+    while error is not None:
+        if type(error).__module__ == "crashcart" and isinstance(error, MemoryError):
+            return True
+        error = error.__context__
+    return False
 
 
 def outward(frame: Any) -> list[Any]:
@@ -52,7 +69,7 @@ def _may_raise(frames: list[Any], rooted: bool) -> bool:
     if sys.is_finalizing() or not frames:
         return False
     outermost = frames[-1].f_code
-    runs_module = outermost.co_name == "<module>" or os.path.basename(outermost.co_filename) == "runpy.py"
+    runs_module = outermost.co_name in _STARTS
     if rooted and not runs_module and len(frames) < 400:
         return False  # exit handlers, callbacks of the C library: nobody would catch it
     return not any(_cleans_up(frame) for frame in frames)
@@ -62,6 +79,8 @@ def _cleans_up(frame: Any) -> bool:
     code = frame.f_code
     if code.co_filename.startswith(_PACKAGE) and not code.co_filename.startswith(os.path.join(_PACKAGE, "cli")):
         return True
+    if code.co_filename.startswith("<frozen importlib"):
+        return True  # a module that was half imported cannot always be imported again
     return code.co_name in _CLEANUPS or _in_finally(code.co_filename, frame.f_lineno, code.co_firstlineno)
 
 
@@ -70,6 +89,8 @@ def _in_finally(file: str, line: int | None, first: int) -> bool:
     lines = _lines(file) if line else []
     if not line or line > len(lines):
         return False
+    if lines[line - 1].lstrip().startswith("finally:"):
+        return True
     depth = None
     for number in range(line, first - 1, -1):
         text = lines[number - 1]
@@ -110,8 +131,10 @@ def _busiest_thread() -> int | None:
     spent = {ident: used - _cpu_ns.get(ident, 0) for ident, used in used.items()}
     _cpu_ns.clear()
     _cpu_ns.update(used)
+    now_s = time.monotonic()
+    stale, _used_at_s[0] = now_s - _used_at_s[0] > 2.0, now_s
     busiest = max(spent, key=lambda ident: spent[ident], default=None)
-    return busiest if busiest is not None and spent[busiest] > 0 else None
+    return busiest if busiest is not None and spent[busiest] > 0 and not stale else None
 
 
 def _used_ns(native_id: int) -> int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # `typing` itself costs 5 ms
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 REFUSALS, REFUSAL_BYTES, MOST_REFUSALS = 96, 64, 16
 RECENT_NS = 2_000_000_000
+_KILLING = ("container limit", "the machine's memory")
 _HALVES = {"float64": "float32", "int64": "int32", "complex128": "complex64"}
 
 
@@ -65,7 +66,8 @@ def of_refusal(directory: str, refusal: tuple[int, int], array: tuple[Any, ...],
         lines = [f"this line asked for {_size(size)}, and of {whole} only a reserve of {_size(left)} is left"]
     if len(array) == 2:
         lines.append(f"  for an array of shape {tuple(array[0])} and type {array[1]}")
-        lines.append("  without the guard, the kernel would have killed the program while it was being filled")
+        if limit["source"] in _KILLING:
+            lines.append("  without the guard, the kernel would have killed the program while it was being filled")
     lines += _held(frame)
     lines.append(f"  try {_advice(array)}")
     return "\n".join(lines)
@@ -89,7 +91,7 @@ def of_growth(request: dict[str, Any], frame: Any) -> str:
         lines.append(f"  {used} of {limit} ({request['source']}) in use")
     elif request.get("airbag_bytes"):
         lines[0] += f", and {_size(request['airbag_bytes'])} more on disk"
-    if request.get("seconds_left"):
+    if request.get("seconds_left") and request["source"] in _KILLING:
         lines.append(
             f"  without the guard, the kernel would have killed the program in about {request['seconds_left']} s"
         )

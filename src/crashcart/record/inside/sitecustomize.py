@@ -11,7 +11,7 @@ import sys
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _start() -> None:
+def _start():  # type: () -> None
     if sys.version_info >= (3, 8) and os.environ.get("CRASHCART_RECORDING"):
         import _crashcart_hook  # type: ignore[import-not-found]
 
@@ -22,12 +22,12 @@ def _start() -> None:
                 _crashcart_hook._load(name, path).start(os.environ["CRASHCART_RECORDING"])
 
 
-def _leave() -> None:
+def _leave():  # type: () -> None
     sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != _HERE]
     sys.path_importer_cache.pop(_HERE, None)
 
 
-def _run_original() -> None:
+def _run_original():  # type: () -> None
     for finder in sys.meta_path:
         spec = finder.find_spec("sitecustomize", None)
         if spec is not None and spec.loader is not None:
