@@ -204,8 +204,6 @@ static void mark_run(size_t first, size_t count, const struct wish *wish)
             unit->dirty = rest < UNIT;
         }
     }
-    if (wish->sparse)
-        atomic_fetch_add(&guard->sparse_bytes, (int64_t)(count * UNIT));
     pool.used_units += count;
     pool.top = first + count > pool.top ? first + count : pool.top;
     if (first == pool.first_free)
@@ -239,15 +237,34 @@ static void *take_run(size_t count, const struct wish *wish)
     return address_of(first);
 }
 
+/* Counted as sparse first: the watcher is not to see zeroes as memory on disk for a moment. */
+static bool count_up(size_t bytes, bool sparse)
+{
+    if (sparse)
+        atomic_fetch_add(&guard->sparse_bytes, (int64_t)bytes);
+    if (airbag_count_up(bytes, !sparse))
+        return true;
+    if (sparse)
+        atomic_fetch_sub(&guard->sparse_bytes, (int64_t)bytes);
+    return false;
+}
+
+static void count_down(size_t bytes, bool sparse)
+{
+    airbag_count_down(bytes);
+    if (sparse)
+        atomic_fetch_sub(&guard->sparse_bytes, (int64_t)bytes);
+}
+
 void *pool_allocate_locked(const struct wish *wish)
 {
     size_t count = (wish->bytes + UNIT - 1) / UNIT;
     if (wish->bytes > RESERVATION_AT_MOST || !is_ready() || !file_has_room(file_descriptor(), count * UNIT) ||
-        !airbag_count_up(count * UNIT, !wish->sparse))
+        !count_up(count * UNIT, wish->sparse))
         return NULL;
     void *run = take_run(count, wish);
     if (run == NULL) {
-        airbag_count_down(count * UNIT);
+        count_down(count * UNIT, wish->sparse);
         return NULL;
     }
     if (wish->kind != UNIT_SMALL)
@@ -292,11 +309,9 @@ static void free_pages(size_t first, size_t count, uint16_t pages)
         if (unit->live != 0)
             continue;
         unit->kind = UNIT_FREE;
-        if (unit->sparse)
-            atomic_fetch_sub(&guard->sparse_bytes, (int64_t)UNIT);
         pool.used_units--;
         pool.first_free = i < pool.first_free ? i : pool.first_free;
-        airbag_count_down(UNIT);
+        count_down(UNIT, unit->sparse);
     }
 }
 
