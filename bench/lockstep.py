@@ -40,10 +40,12 @@ class Contender:
                 return
         raise RuntimeError(f"{self.name} ended before its first block (exit code {self.process.wait()})")
 
-    def turn(self) -> float:
-        """One block, alone on the machine as far as we can tell."""
+    def turn(self, lead: bool = True) -> float:
+        """One block, alone on the machine as far as we can tell; without `lead`, the leading process stays stopped, which
+        only a watcher may."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        os.kill(self.process.pid, signal.SIGCONT)
+        if lead:
+            os.kill(self.process.pid, signal.SIGCONT)
         self.process.stdin.write("go\n")
         answer = self.process.stdout.readline()
         if not answer.strip():
@@ -97,6 +99,22 @@ def compare(
     finally:
         for contender in contenders:
             contender.close()
+
+
+def with_and_without_lead(name: str, command: Sequence[str], environment: Mapping[str, str], blocks: int) -> float:
+    """One program's time while its watcher runs over that while the watcher is stopped: the median over pairs of blocks."""
+    contender = Contender(name, command, environment)
+    try:
+        contender.wait_ready()
+        contender.rest()
+        ratios = []
+        for number in range(blocks):
+            order = (True, False) if number % 2 else (False, True)
+            seconds = {lead: contender.turn(lead) for lead in order}
+            ratios.append(seconds[True] / seconds[False])
+        return statistics.median(ratios)
+    finally:
+        contender.close()
 
 
 def _ratios(seconds: Sequence[float], plain: Sequence[float]) -> list[float]:

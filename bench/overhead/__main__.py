@@ -19,16 +19,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.lockstep import Contender, compare
+from bench.lockstep import Contender, compare, with_and_without_lead
 from bench.report import table, write_section
 
 PROGRAM = Path(__file__).parent / "programs" / "train.py"
 CRASHCART = [sys.executable, "-m", "crashcart", "run", "--"]
-BLOCKS = 16
+BLOCKS = 10
 WATCHED_S = 20.0
-NOTE = """{pairs} pairs of processes per model; in each, {blocks} blocks of steps (about half a second each) of the plain and of the
-watched program alternate, the other one and its watcher being stopped meanwhile, and the pair's figure is the median of
-its block ratios."""
+NOTE = """{pairs} sets of processes per model; in each, {blocks} blocks of steps (about half a second each) of the plain, the
+watched and a second plain program alternate, the others and their watchers being stopped meanwhile; a figure is the median of
+block ratios. Two processes differ by their memory's layout alone, so the last line of each model compares one process with
+itself: its watcher running, and stopped."""
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
@@ -40,8 +41,11 @@ def main() -> int:
     environment = {**os.environ, **QUIET, "CRASHCART_HOME": home}
     rows = []
     for model, steps in (("small", 150), ("large", 3)):
-        ratios = step_ratios(model, steps, pairs, environment)
-        rows.append([f"training step, {model} model", _spread(ratios, "×"), "≤ 1.01 ×"])
+        watched, again = step_ratios(model, steps, pairs, environment)
+        rows.append([f"training step, {model} model, over plain", _spread(watched, "×"), "≤ 1.01 ×"])
+        rows.append(["the same, a second plain process over the first", _spread(again, "×"), "1: the noise"])
+        watching = watching_ratios(model, steps, environment)
+        rows.append(["the same, watcher running over watcher stopped", _spread(watching, "×"), "≤ 1.01 ×"])
     resident_bytes, share = watcher_use(environment)
     rows.append(["watcher, resident", f"{resident_bytes / 1e6:.1f} MB", "≤ 25 MB"])
     rows.append(["watcher, processor far from the limit", f"{share:.2%} of a core", "≤ 1 %"])
@@ -59,17 +63,25 @@ def _spread(values: list[float], unit: str) -> str:
     return f"{middle:.{digits}f} {unit} ({least:.{digits}f} … {most:.{digits}f})"
 
 
-def step_ratios(model: str, steps: int, pairs: int, environment: dict[str, str]) -> list[float]:
-    """One ratio per pair of processes; the two take turns, block by block."""
+def step_ratios(model: str, steps: int, pairs: int, environment: dict[str, str]) -> tuple[list[float], list[float]]:
+    """For each set of processes, the watched one over the plain one, and a second plain one over the first; all take turns,
+    block by block."""
     command = [sys.executable, str(PROGRAM), model, str(steps)]
-    contenders = {"plain": command, "watched": [*CRASHCART, *command]}
-    ratios = []
+    contenders = {"plain": command, "watched": [*CRASHCART, *command], "again": command}
+    watched, again = [], []
     for number in range(pairs):
         contenders = dict(reversed(contenders.items()))  # who starts first gets the better memory now and then
         found = compare(contenders, environment, BLOCKS)
-        ratios.append(found["watched"])
-        print(f"{model} pair {number + 1}: {ratios[-1]:.3f} ×", flush=True)
-    return ratios
+        watched.append(found["watched"])
+        again.append(found["again"])
+        print(f"{model} {number + 1}: watched {watched[-1]:.3f} ×, plain again {again[-1]:.3f} ×", flush=True)
+    return watched, again
+
+
+def watching_ratios(model: str, steps: int, environment: dict[str, str]) -> list[float]:
+    """One and the same process with its watcher running and stopped: what does not depend on a process's luck."""
+    command = [*CRASHCART, sys.executable, str(PROGRAM), model, str(steps)]
+    return [with_and_without_lead("watched", command, environment, 2 * BLOCKS) for _ in range(3)]
 
 
 def watcher_use(environment: dict[str, str]) -> tuple[int, float]:
