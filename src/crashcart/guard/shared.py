@@ -203,6 +203,8 @@ class Shared:
             if pid and not is_alive(pid, None):
                 self._words[_AIRBAG // 8] = max(0, self._words[_AIRBAG // 8] - airbag_bytes)
                 self._map[at : at + _SLOT_BYTES] = bytes(_SLOT_BYTES)
+        if not any(each.airbag_bytes for each in self.processes()):
+            self._words[_SPARSE // 8] = 0  # what ended processes had of it
 
     def close(self) -> None:
         """Switch off and let go; processes that live on keep their own mapping."""

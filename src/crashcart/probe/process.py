@@ -304,3 +304,14 @@ def largest_other(ours: set[int], group: Path | None, root: Path = ROOT) -> int 
         if len(pages) > 1:
             largest = max(largest or 0, int(pages[1]) * _PAGE_BYTES)
     return largest
+
+
+def proportional_bytes(pid: int, root: Path = ROOT) -> int | None:
+    """Memory that no file backs, with pages that are shared with other processes (after a fork) counted in part."""
+    table = read_bytes(root, f"/proc/{pid}/smaps_rollup", 4096)
+    for name in (b"\nPss_Anon:", b"\nPss:"):
+        _, found, rest = (table or b"").partition(name)
+        if found:
+            kibibytes = whole_number(rest.split(b"kB", 1)[0].strip())
+            return None if kibibytes is None else kibibytes * 1024
+    return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from crashcart.evidence import Sample
 from crashcart.probe.gpu import GpuReader
 from crashcart.probe.memory import MemoryGroup, find_groups, read_host
-from crashcart.probe.process import ProcessReader, ProcessTree, process_name
+from crashcart.probe.process import ProcessReader, ProcessTree, process_name, proportional_bytes
 
 REFRESH_FAR_S = 1.0
 REFRESH_NEAR_S = 0.02
@@ -20,6 +20,7 @@ MOVED_FRACTION = 0.02
 """What came or went since the last reading may have been page cache."""
 TREE_S = 1.0
 GPU_S = 1.0
+SHARING_FRACTION, SHARING_S = 0.6, 0.5
 
 
 class Bound:
@@ -70,6 +71,7 @@ class Gauge:
         self._gpu_next_s = 0.0
         self._gpu_used_bytes: int | None = None
         self._own_bytes = 0
+        self._sharing, self._sharing_next_s = 1.0, 0.0
 
     def read(self, at_s: float, near: bool) -> Sample | None:
         """A sample, or None once the program is gone."""
@@ -131,7 +133,7 @@ class Gauge:
         host = read_host()
         found: list[tuple[int, int]] = []
         if self.ceiling_bytes is not None:
-            found.append((held_bytes, self.ceiling_bytes))
+            found.append((self._unshared(at_s, held_bytes), self.ceiling_bytes))
         if host is not None and host.total_bytes is not None and host.available_bytes is not None:
             free_bytes = host.available_bytes + (host.swap_free_bytes or 0)
             found.append((max(0, host.total_bytes - free_bytes), host.total_bytes))
@@ -140,6 +142,17 @@ class Gauge:
             if used is not None:
                 found.append((used, bound.limit_bytes))
         return min(found, key=lambda pair: pair[1] - pair[0], default=(None, None))
+
+    def _unshared(self, at_s: float, held_bytes: int) -> int:
+        """What the processes hold together; near the ceiling, pages that they share after a fork are counted once."""
+        assert self.ceiling_bytes is not None
+        if not self._readers or held_bytes < SHARING_FRACTION * self.ceiling_bytes:
+            return held_bytes
+        if at_s >= self._sharing_next_s:
+            self._sharing_next_s = at_s + SHARING_S
+            parts = [proportional_bytes(pid) for pid in (self.pid, *self._readers)]
+            self._sharing = sum(part or 0 for part in parts) / held_bytes if None not in parts else 1.0
+        return int(min(1.0, self._sharing) * held_bytes)
 
     def close(self) -> None:
         """Give all descriptors back."""

@@ -40,7 +40,7 @@ def allocation_refused(
     Make the array or the batch on the named line smaller, use a smaller type, or read the data in pieces. If the sizes
     are modest, the memory was already full: look for what grew before.
     """
-    if any(guard_message(error, events) is not None for error in errors):
+    if any(guard_message(error, events) is not None for error in errors if error.thread is None):
         return  # crashcart's own: guard-stepped-in tells it, with its figures
     for statement in stated(Kind.HOST_MEMORY, errors, log, ending):
         limit = _process_limit(machine)

@@ -169,3 +169,32 @@ def test_a_limit_below_what_is_used_is_met_with_an_exception(guarded: Guarded) -
     done = guarded(source, "--limit", "100M", limit_mb=400)
     assert "100 MiB" in done.stdout + done.stderr
     assert os.WIFEXITED(done.returncode) or done.returncode in (0, 1)
+
+
+def test_pages_that_forked_workers_share_count_once(crashcart: Crashcart) -> None:
+    source = (
+        "import os, time\nblock = b'x' * 100_000_000\nchildren = []\n"
+        "for _ in range(5):\n    pid = os.fork()\n    if not pid:\n        time.sleep(3)\n        os._exit(0)\n    children.append(pid)\n"
+        "for pid in children:\n    os.waitpid(pid, 0)\nprint('fine', len(block))\n"
+    )
+    done = crashcart("run", "--limit", "300M", "--", sys.executable, crashcart.program(source, "forks.py"))
+    assert (done.stdout, done.stderr) == ("fine 100000000\n", "")
+
+
+def test_a_module_is_told_as_a_script_is(guarded: Guarded, tmp_path: Path) -> None:
+    (tmp_path / "eater.py").write_text(
+        GROW + "rows = []\ntry:\n    grow(rows)\nexcept MemoryError:\n    print('told')\n"
+    )
+    source = "import os, subprocess, sys\nhere = os.path.dirname(__file__)\nprint(subprocess.run([sys.executable, '-m', 'eater'], cwd=here, capture_output=True, text=True).stdout)\n"
+    assert "told" in guarded(source).stdout
+
+
+def test_a_program_that_handles_every_signal_is_left_alone(crashcart: Crashcart) -> None:
+    source = (
+        "import signal, sys, time\n"
+        "def stop(number, frame):\n    print('got', number)\n    sys.exit(3)\n"
+        "for number in signal.valid_signals():\n    try:\n        signal.signal(number, stop)\n    except (OSError, ValueError):\n        pass\n"
+        "blocks = [b'x' * 20_000_000 for _ in range(16)]\ntime.sleep(1)\nprint('fine')\n"
+    )
+    done = crashcart("run", "--limit", "380M", "--", sys.executable, crashcart.program(source, "signals.py"))
+    assert done.stdout == "fine\n", done.stderr
