@@ -280,7 +280,7 @@ class Guard:
     def _warn(self, view: policy.View) -> None:
         full = "memory is full" if view.room_bytes <= 0 else "more memory was asked for than is left"
         text = f"{full}: {self._figures(view)}; what comes now is kept on disk, which is slower"
-        self._note("guard", text, step="warn")
+        self._note("guard", text, step="warn", airbag_bytes=view.airbag_bytes, zero_bytes=view.zero_bytes)
         self._tell(f"crashcart: {text} (up to {size(self._place.bound_bytes)} in {self._place.directory})")
 
     def _ask(self, what: str, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]) -> None:

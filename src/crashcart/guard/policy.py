@@ -238,7 +238,8 @@ def wants_exception(state: State, view: View) -> bool:
 
 def _raise(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
     before = state.view
-    if before is not None and view.raised_count > before.raised_count:
+    told = before is not None and view.raised_count + view.refused_count > before.raised_count + before.refused_count
+    if told:
         state = replace(
             state, raised_at_s=view.at_s, relieved=False, asking_since_s=None, trim_at_s=view.at_s + TRIM_S,
             python_bytes=view.python_bytes, squeeze_airbag_bytes=view.airbag_bytes,

@@ -147,7 +147,8 @@ class Shared:
         for each in self.processes():
             with suppress(OSError):
                 on_disk += _blocks_bytes(each)
-        return max(0, min(sparse_bytes, on_disk - (self._words[_AIRBAG // 8] - sparse_bytes)))
+        dense_bytes = max(0, self._words[_AIRBAG // 8] - sparse_bytes)  # zeroes are counted as such a moment earlier
+        return max(0, min(sparse_bytes, on_disk - dense_bytes))
 
     def set_marks(self, dense_below_bytes: int, cushion_bytes: int) -> None:
         """With less left than the first, large blocks are touched at once; native code's must leave the second."""

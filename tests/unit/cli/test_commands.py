@@ -59,7 +59,7 @@ def test_why_reads_a_pasted_log(crashcart: Crashcart) -> None:
     ("arguments", "code", "words"),
     [
         ((), 2, "usage: crashcart COMMAND"),
-        (("fly",), 2, "no such command: fly; expected one of run, why"),
+        (("fly",), 2, "no such command: fly; expected one of run, guard"),
         (("why", "--colour"), 2, "unrecognized arguments"),
         (("why", "--log", "absent.txt"), 3, "cannot read absent.txt"),
         (("why", "x", "--log", "y"), 2, "expected one of them"),

@@ -139,6 +139,9 @@ EXPORT int ENTRY(madvise)(void *address, size_t bytes, int advice)
     struct range part = airbag_part(address, bytes);
     if (RARE(part.end > part.start) && is_aligned(address) && (advice == MADV_DONTNEED || advice == MADV_FREE))
         return forget(address, bytes, part, advice);
+    /* NumPy asks for huge pages: on a disk, each touch would then write 2 MiB. */
+    if (RARE(part.end > part.start) && advice == MADV_HUGEPAGE)
+        return 0;
     return real.madvise(address, bytes, advice);
 }
 

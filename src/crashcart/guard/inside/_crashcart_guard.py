@@ -110,7 +110,7 @@ def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
     """The exception for the main thread; none where another thread was told, or where this is no place for it."""
     global _answered
     chosen = _part("places").choose(frame)
-    if chosen is None:
+    if chosen is None or _refusal(None) is not None:  # who was refused just now has been told
         return None
     ident, frame = chosen
     words = _part("words").of_growth(request, frame)

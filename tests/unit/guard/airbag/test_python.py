@@ -17,7 +17,7 @@ guard = mmap.mmap(os.open(os.environ["CRASHCART_RECORDING"] + "/guard", os.O_RDW
 def put(at, number): struct.pack_into("<q", guard, at, number)
 def get(at): return struct.unpack_from("<q", guard, at)[0]
 def over(): put(24, time.monotonic_ns() + 10**12); put(16, 0)
-def within(): put(16, 1 << 40)
+def within(): put(24, time.monotonic_ns() + 10**12); put(16, 1 << 40)
 def squeeze(on): struct.pack_into("<I", guard, 32, on)
 def airbag_bytes(): return get(64)
 """
@@ -174,6 +174,7 @@ def test_frames_of_pandas(rig: Rig, guard: Guard) -> None:
     needs("pandas")
     source = """
 import pandas, numpy
+within()
 squeeze(1)
 frame = pandas.DataFrame({"key": numpy.arange(20000) % 7, "text": list(map(str, range(20000)))})
 print(frame.groupby("key").size().sum(), frame.text.str.len().sum(), airbag_bytes() > 0)

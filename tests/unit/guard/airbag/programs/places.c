@@ -65,7 +65,7 @@ static void fill_up(void)
     CHECK(mapping != MAP_FAILED);
     memset(mapping, 1, MIB);
     char *zeros = numpy_calloc(1, 500 * MIB);
-    CHECK(zeros == NULL);
+    CHECK(zeros == NULL || IN_AIRBAG > (int64_t)(500 * MIB)); /* zeroes take no disk space until they are touched */
 }
 
 static void open_files_until_none(void)
