@@ -37,6 +37,10 @@ _AUTOGRAPH = "__autograph_generated_file"
 _OWN_PACKAGE = tuple({f"{path.parent.parent}/" for path in (Path(__file__), Path(__file__).resolve())})
 
 
+# A package compiled by Cython names its sources as they lay in its own tree; one's own are compiled where they lie.
+_COMPILED = re.compile(r"^(?![/\\]|[A-Za-z]:).*\.p(?:yx|xd|xi)$")
+
+
 class OwnCode:
     """Tells the user's own code from everybody else's.
 
@@ -62,6 +66,7 @@ class OwnCode:
         return (
             file.startswith(_GENERATED)
             or _AUTOGRAPH in file
+            or _COMPILED.search(file) is not None
             or _INSTALLED.search(file) is not None
             or file.startswith(self._prefixes)
             or _is_interpreter(file)

@@ -253,3 +253,11 @@ def test_lines_that_fill_a_container(tmp_path: Path) -> None:
         "seen": [],  # what takes out of it does not fill it
     }
     assert filling_lines("/no/such/file.py", ["rows"]) == {"rows": []}
+
+
+@pytest.mark.parametrize(
+    ("file", "own"),
+    [("numpy/random/_common.pyx", False), ("pandas/_libs/index.pyx", False), ("/home/ann/fast/loops.pyx", True)],
+)
+def test_sources_of_compiled_packages_are_not_ones_own(file: str, own: bool) -> None:
+    assert OwnCode(()).is_own(file) is own
