@@ -1,10 +1,13 @@
 """Work on tables with many temporaries: a block for each line on stdin, answered by the block's seconds on stdout."""
 
 import sys
-import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+from bench.blocks import serve
 
 random = np.random.default_rng(0)
 TABLES = [
@@ -28,11 +31,7 @@ def work(rounds):
 def main():
     rounds = int(sys.argv[1])
     work(rounds)
-    print("ready", flush=True)
-    for _ in sys.stdin:
-        start_s = time.perf_counter()
-        work(rounds)
-        print(time.perf_counter() - start_s, flush=True)
+    serve(lambda: work(rounds))
 
 
 main()

@@ -1,7 +1,10 @@
 """Make and drop a million small objects: a block for each line on stdin, answered by the block's seconds on stdout."""
 
 import sys
-import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+from bench.blocks import serve
 
 SIZES = (16, 40, 100, 300, 600, 1_200, 3_000, 9_000)  # beyond 512 bytes Python asks malloc
 
@@ -17,11 +20,7 @@ def make(count):
 def main():
     count = int(sys.argv[1])
     make(count)
-    print("ready", flush=True)
-    for _ in sys.stdin:
-        start_s = time.perf_counter()
-        make(count)
-        print(time.perf_counter() - start_s, flush=True)
+    serve(lambda: make(count))
 
 
 main()

@@ -1,10 +1,13 @@
 """Train a small or a large model: a block of steps for each line on stdin, answered by the block's seconds on stdout."""
 
 import sys
-import time
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+from bench.blocks import serve
 
 SMALL, STEPS = sys.argv[1] == "small", int(sys.argv[2])
 
@@ -25,12 +28,7 @@ def main():
     inputs, labels = random.random(shape, np.float32), random.integers(0, 10, shape[0])
     for _ in range(3):
         model.train_on_batch(inputs, labels)
-    print("ready", flush=True)
-    for _ in sys.stdin:
-        start_s = time.perf_counter()
-        for _ in range(STEPS):
-            model.train_on_batch(inputs, labels)
-        print(time.perf_counter() - start_s, flush=True)
+    serve(lambda: [model.train_on_batch(inputs, labels) for _ in range(STEPS)])
 
 
 main()

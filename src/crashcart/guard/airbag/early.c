@@ -102,36 +102,14 @@ static void *early_pvalloc(size_t size) { return FOUND(pvalloc) ? real.pvalloc(s
 static size_t early_usable_size(void *block) { return FOUND(malloc_usable_size) ? real.malloc_usable_size(block) : 0; }
 
 /* The mappings can always be had from the system itself. */
-const struct real_functions early_functions = {
-    .malloc = early_malloc,
-    .calloc = early_calloc,
-    .realloc = early_realloc,
-    .free = early_free,
-    .posix_memalign = early_posix_memalign,
-    .aligned_alloc = early_aligned_alloc,
-    .memalign = early_memalign,
-    .valloc = early_valloc,
-    .pvalloc = early_pvalloc,
-    .malloc_usable_size = early_usable_size,
-    .mmap = system_mmap,
-    .munmap = system_munmap,
-    .mremap = system_mremap,
-    .madvise = system_madvise,
-};
+#define EARLY_FUNCTIONS                                                                                               \
+    {                                                                                                                  \
+        .malloc = early_malloc, .calloc = early_calloc, .realloc = early_realloc,                                      \
+        .free = early_free, .posix_memalign = early_posix_memalign, .aligned_alloc = early_aligned_alloc,              \
+        .memalign = early_memalign, .valloc = early_valloc, .pvalloc = early_pvalloc,                                  \
+        .malloc_usable_size = early_usable_size, .mmap = system_mmap, .munmap = system_munmap,                         \
+        .mremap = system_mremap, .madvise = system_madvise,                                                            \
+    }
 
-struct real_functions real = {
-    .malloc = early_malloc,
-    .calloc = early_calloc,
-    .realloc = early_realloc,
-    .free = early_free,
-    .posix_memalign = early_posix_memalign,
-    .aligned_alloc = early_aligned_alloc,
-    .memalign = early_memalign,
-    .valloc = early_valloc,
-    .pvalloc = early_pvalloc,
-    .malloc_usable_size = early_usable_size,
-    .mmap = system_mmap,
-    .munmap = system_munmap,
-    .mremap = system_mremap,
-    .madvise = system_madvise,
-};
+const struct real_functions early_functions = EARLY_FUNCTIONS;
+struct real_functions real = EARLY_FUNCTIONS; /* until the others are found */

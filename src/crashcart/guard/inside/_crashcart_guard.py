@@ -73,7 +73,8 @@ class _Handler:
         _answering = True
         try:
             error = _answer(sys._getframe(1))
-        except Exception:  # our failure is not the program's: the guard asks again
+        except Exception as failure:  # our failure is not the program's: the guard asks again
+            _note_failure(failure)
             error = None
         finally:
             _answering = False
@@ -113,7 +114,7 @@ def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
     if chosen is None or _refusal(None) is not None:  # who was refused just now has been told
         return None
     ident, frame = chosen
-    words = _part("words").of_growth(request, frame)
+    words = _part("words").of_growth(request, _part("places").outward(frame))
     _answered = request["number"]
     _count_raised()
     if ident is not None:
@@ -196,6 +197,26 @@ def _trim() -> None:
         _ctypes.call_cdeclfunction(_address("malloc_trim"), (0,))
 
 
+def _explanation(tid: int | None, array: tuple[Any, ...], frame: Any) -> str | None:
+    """The words for what this thread, or any, was refused just now; None where it was not, or where they cannot be found:
+    then the plain error will do, and the recording says why."""
+    try:
+        refusal = _refusal(tid)
+        if refusal is None:
+            return None
+        frames = _part("places").outward(frame)
+        return str(_part("words").of_refusal(_directory, refusal, array, frames))
+    except Exception as failure:
+        _note_failure(failure)
+        return None
+
+
+def _note_failure(failure: Exception) -> None:
+    state = sys.modules["_crashcart_hook"]._state
+    if state is not None:
+        state.append("hook-failure", text=f"guard: {type(failure).__name__}: {failure}")
+
+
 def refused() -> None:
     """Called by the airbag when it has refused NumPy: have NumPy's exception say what happened."""
     for name in ("numpy._core._exceptions", "numpy.core._exceptions"):
@@ -208,13 +229,8 @@ def refused() -> None:
 
 def _new_array_error(kind: Any, *arguments: Any) -> Any:
     """In place of NumPy's own error, ours, if it was the guard that refused; NumPy raises whatever it gets."""
-    try:
-        refusal = _refusal(threading.get_native_id())
-        if refusal is not None:
-            return MemoryGuardError(_part("words").of_refusal(_directory, refusal, arguments, sys._getframe().f_back))
-    except Exception:  # then the plain error will do
-        pass
-    return MemoryError.__new__(kind, *arguments)
+    words = _explanation(threading.get_native_id(), arguments, sys._getframe().f_back)
+    return MemoryGuardError(words) if words is not None else MemoryError.__new__(kind, *arguments)
 
 
 class RefusedError(MemoryGuardError):
@@ -222,15 +238,9 @@ class RefusedError(MemoryGuardError):
     exception for one of the class that was asked for, so what is made is of this class, under the other's name."""
 
     def __new__(cls, *arguments: Any) -> Any:
-        try:
-            _give_class_back()
-            refusal = _refusal(threading.get_native_id())
-            if refusal is not None:
-                words = _part("words").of_refusal(_directory, refusal, (), sys._getframe().f_back)
-                return MemoryError.__new__(cls, words)
-        except Exception:  # then the plain error will do
-            pass
-        return MemoryError(*arguments)
+        _give_class_back()
+        words = _explanation(threading.get_native_id(), (), sys._getframe().f_back)
+        return MemoryError.__new__(cls, words) if words is not None else MemoryError(*arguments)
 
     def __init__(self, *_: Any) -> None:
         return  # the words were given when it was made
@@ -242,8 +252,10 @@ RefusedError.__module__ = "crashcart"
 
 def _give_class_back() -> None:
     """The interpreter's variable that names the class of its memory errors, as it was."""
-    import _ctypes
-
+    try:
+        import _ctypes
+    except ImportError:  # an interpreter built without it: the lent class stays, and makes plain errors
+        return
     address = _address("PyExc_MemoryError")
     if address:
         _simple(_ctypes, "P").from_address(address).value = id(MemoryError)
@@ -260,9 +272,8 @@ def explain() -> None:
     """Called by the airbag soon after it has refused the interpreter: put words to the exception that is being handled."""
     error = sys.exc_info()[1]
     if type(error) is MemoryError and not error.args:
-        refusal = _refusal(threading.get_native_id())
-        if refusal is not None:
-            error.args = (_part("words").of_refusal(_directory, refusal, (), sys._getframe().f_back),)
+        words = _explanation(threading.get_native_id(), (), sys._getframe().f_back)
+        error.args = (words,) if words is not None else ()
 
 
 def _explain_tensorflow() -> None:
@@ -274,12 +285,9 @@ def _explain_tensorflow() -> None:
     plain = kind.__init__
 
     def explained(self: Any, node_def: Any, op: Any, message: Any, *arguments: Any) -> None:
-        try:
-            refusal = _refusal(None)
-            if refusal is not None and isinstance(message, str):
-                message = f"{message}\ncrashcart: {_part('words').of_refusal(_directory, refusal, (), None)}"
-        except Exception:  # then the plain error will do
-            pass
+        words = _explanation(None, (), None)
+        if words is not None and isinstance(message, str):
+            message = f"{message}\ncrashcart: {words}"
         plain(self, node_def, op, message, *arguments)
 
     explained.crashcart = True  # type: ignore[attr-defined]

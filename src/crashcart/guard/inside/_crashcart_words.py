@@ -55,7 +55,7 @@ def _numbers(record: bytes) -> tuple[int, ...]:
     return tuple(int.from_bytes(record[at : at + width], "little", signed=at > 0) for at, width in widths)
 
 
-def of_refusal(directory: str, refusal: tuple[int, int], array: tuple[Any, ...], frame: Any) -> str:
+def of_refusal(directory: str, refusal: tuple[int, int], array: tuple[Any, ...], frames: list[Any]) -> str:
     """For a request that was refused; `array` is the shape and type of what it was for, where that is known."""
     size, left = refusal
     limit = read_facts(os.path.join(directory, "guard-limit"))
@@ -68,7 +68,7 @@ def of_refusal(directory: str, refusal: tuple[int, int], array: tuple[Any, ...],
         lines.append(f"  for an array of shape {tuple(array[0])} and type {array[1]}")
         if limit["source"] in _KILLING:
             lines.append("  without the guard, the kernel would have killed the program while it was being filled")
-    lines += _held(frame)
+    lines += _held(frames)
     lines.append(f"  try {_advice(array)}")
     return "\n".join(lines)
 
@@ -80,7 +80,7 @@ def _advice(array: tuple[Any, ...]) -> str:
     return "working in parts that fit, or del what is no longer needed"
 
 
-def of_growth(request: dict[str, Any], frame: Any) -> str:
+def of_growth(request: dict[str, Any], frames: list[Any]) -> str:
     """For memory that ran out while objects grew, from the figures of the guard's request."""
     used, limit = _size(request["used_bytes"]), _size(request["limit_bytes"])
     lines = [f"memory ran out at this line: {used} of {limit} ({request['source']}) in use"]
@@ -95,15 +95,15 @@ def of_growth(request: dict[str, Any], frame: Any) -> str:
         lines.append(
             f"  without the guard, the kernel would have killed the program in about {request['seconds_left']} s"
         )
-    lines += _held(frame)
+    lines += _held(frames)
     lines.append("  try keeping less: work in parts, or write results to disk as they come")
     return "\n".join(lines)
 
 
-def _held(frame: Any) -> list[str]:
+def _held(frames: list[Any]) -> list[str]:
     """The largest named objects, a line of them."""
     try:
-        survey = holders().survey(_outward(frame))
+        survey = holders().survey(frames[:60])
         largest = [each for each in survey["holders"] if each["bytes"] >= 1 << 20][:3]
     except Exception:
         return []
@@ -116,14 +116,6 @@ def holders() -> Any:
     """The recorder's survey of named objects."""
     hook: Any = sys.modules["_crashcart_hook"]
     return hook._load("_crashcart_holders", os.path.join(_PACKAGE, "record", "inside", "_crashcart_holders.py"))
-
-
-def _outward(frame: Any) -> list[Any]:
-    frames: list[Any] = []
-    while frame is not None and len(frames) < 60:
-        frames.append(frame)
-        frame = frame.f_back
-    return frames
 
 
 def _size(count: float) -> str:
