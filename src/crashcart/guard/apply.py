@@ -308,8 +308,9 @@ class Guard:
         self._requests += 1
         request = {"number": self._requests, "pid": pid, "ask": what, **facts}
         write_facts(self._folder / f"{REQUEST_FILE}-{pid}", request)
-        with suppress(OSError):
-            os.kill(pid, GUARD_SIGNAL)
+        if listens(pid):  # still: the file took a moment to write
+            with suppress(OSError):
+                os.kill(pid, GUARD_SIGNAL)
 
     def _grower(self, shared: Shared, resident: Mapping[int, int]) -> int | None:
         """The process to tell: the one that took the most since the last look, airbag bytes first, then resident ones; the

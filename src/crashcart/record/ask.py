@@ -75,13 +75,13 @@ class Respondent:
             os.close(pipe)
 
     def _signal(self) -> bool:
-        """Signal the process if, at this moment, its handler is in place and its main thread may be disturbed."""
+        """Signal the process if, at this moment, its main thread may be disturbed and its handler is in place."""
+        frames = self._stacks.main_thread() if self._stacks is not None else None
+        if not frames or len(frames) > DEEPEST_STACK or not self._may_be_disturbed(frames[0]):
+            return False
         caught, blocked = self._process.signals_caught(), self._process.signals_blocked_main()
         bit = 1 << (HOLDERS_SIGNAL - 1)
         if caught is None or not is_ours(caught, HOLDERS_SIGNAL) or (blocked or 0) & bit:
-            return False
-        frames = self._stacks.main_thread() if self._stacks is not None else None
-        if not frames or len(frames) > DEEPEST_STACK or not self._may_be_disturbed(frames[0]):
             return False
         try:
             os.kill(self.pid, HOLDERS_SIGNAL)

@@ -215,3 +215,32 @@ def test_two_runs_in_one_second_have_two_recordings(crashcart: Crashcart) -> Non
 def test_titles_in_a_message_do_not_reach_the_terminal(crashcart: Crashcart) -> None:
     crashcart.run("raise ValueError('\\x1b]0;pwned\\x07 text')")
     assert "\x1b" not in crashcart("list").stdout
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "os.execv('/bin/sh', argv)",
+        "os.execve('/bin/sh', argv, os.environ)",
+        "os.execve(os.open('/bin/sh', 0), argv, {})",
+    ],
+)
+def test_a_question_that_meets_the_next_program_does_not_end_it(crashcart: Crashcart, call: str) -> None:
+    source = f"import os\nargv = ['sh', '-c', 'kill -49 $$; kill -50 $$; echo alive']\n{call}\n"
+    assert crashcart.run(source).out == "alive\n"
+
+
+def test_a_program_that_could_not_be_replaced_still_answers(crashcart: Crashcart) -> None:
+    source = SURVEY + (
+        "def caught():\n    return [line for line in open('/proc/self/status') if line.startswith('SigCgt')]\n"
+        "before = caught()\n"
+        "try:\n    os.execv('/nowhere', ['x'])\nexcept FileNotFoundError as error:\n    print(error.errno)\n"
+        "ask()\nprint(before == caught())\n"
+    )
+    assert crashcart.run(source).out == "2\nTrue\n"
+
+
+def test_a_child_process_does_not_inherit_deafness(crashcart: Crashcart) -> None:
+    source = "import subprocess\nsubprocess.run(['grep', 'SigIgn', '/proc/self/status'])\n"
+    ignored = int(crashcart.run(source).out.split()[1], 16)
+    assert not ignored >> 48 & 3  # signals 49 and 50

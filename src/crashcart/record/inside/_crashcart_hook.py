@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # `typing` itself costs 5 ms
     from typing import Any
 
 # A real-time signal that neither glibc, Python nor the frameworks use; the watcher looks at SigCgt before it sends it,
-# because its default action would end the process.
+# because its default action would end the process (`native/exec.c` sees to a process that is just being replaced).
 HOLDERS_SIGNAL = 49
 
 RING_BYTES = 256 * 1024

@@ -50,6 +50,7 @@ __attribute__((constructor)) static void start(void)
     int before = errno;
     find_real_functions();
     stdio_start();
+    exec_start();
     const char *directory = secure_getenv("CRASHCART_RECORDING");
     if (directory != NULL)
         output_attach(directory);
@@ -79,6 +80,7 @@ static ssize_t obey(const char *bytes, size_t length)
         return thread_state();
     if (starts_with(bytes, length, COMMAND_ARM) && bytes[length - 1] == '\n') {
         const char *path = bytes + strlen(COMMAND_ARM);
+        exec_note_hooked();
         return crash_arm(path, (size_t)(bytes + length - 1 - path)) ? (ssize_t)length : -1;
     }
     errno = EBADF;

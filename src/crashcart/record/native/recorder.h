@@ -5,6 +5,7 @@
  * output.c      the byte rings in a shared file that hold the copies
  * crash.c       the handlers of fatal signals, armed only on request from inside the process
  * crash_file.c  what they write
+ * exec.c        the interposed exec functions: a question of the watcher must not meet the next program
  */
 #ifndef CRASHCART_RECORDER_H
 #define CRASHCART_RECORDER_H
@@ -89,6 +90,10 @@ void find_real(void *slot, const char *name);
 #define REAL(name) (RARE(real_##name == NULL) ? (find_real_functions(), real_##name) : real_##name)
 
 void stdio_start(void);
+void exec_start(void);
+
+/* The watcher will ask this process questions, with signals. */
+void exec_note_hooked(void);
 
 /* Write all bytes with the real write function, which records nothing. */
 void write_fully(int fd, const void *bytes, size_t length);
