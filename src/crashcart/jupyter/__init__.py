@@ -1,0 +1,1 @@
+"""crashcart in notebooks: kernels that are watched from their start, magics, and the extensions of server and Lab."""
