@@ -95,7 +95,7 @@ def _manner(connection: str, notices: _Notices) -> Manner:
     }
     if PARENT_VARIABLE in os.environ:  # the kernel ends when its parent does: that is us
         variables[PARENT_VARIABLE] = str(os.getpid())
-    called = f"kernel of {Path(name).name}" if name else "kernel"
+    called = f"the kernel of {Path(name).name}" if name else "the notebook's kernel"
     return Manner(own_group=True, tied=True, variables=variables, name=called, opened=opened)
 
 
