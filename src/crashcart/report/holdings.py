@@ -117,6 +117,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns of equal width, the head included; nothing where there is no row but the head."""
     if len(rows) < 2:
         return []
+    rows = [[flat(text) for text in row] for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
