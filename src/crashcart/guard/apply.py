@@ -20,9 +20,8 @@ from crashcart.evidence import Sample
 from crashcart.guard import airbag, place, policy
 from crashcart.guard.devices import Devices, find_devices
 from crashcart.guard.gpu_policy import GpuStep
-from crashcart.guard.inside._crashcart_guard import GUARD_SIGNAL, REQUEST_FILE
 from crashcart.guard.limits import DataLimit
-from crashcart.guard.request import listens, may_be_disturbed, write_facts
+from crashcart.guard.request import Requests, listens, may_be_disturbed
 from crashcart.guard.shared import REACHED, Shared
 from crashcart.probe._read import ROOT
 from crashcart.probe.memory import find_groups, memory_limits, read_host
@@ -31,13 +30,9 @@ from crashcart.units import MIB, duration, size
 
 INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"
 INSIDE_VARIABLE = "CRASHCART_INSIDE"
-LIMIT_FILE = "guard-limit"
-CEILING_FILE = "guard-ceiling"
 FORGET_S = 1.0
 MOST_READY = 9
 RIVAL_S = 0.5
-PATIENCE_S = 1.0
-"""A program without memory may take this long to look at a request; one on top of it would only make it slower."""
 SOURCES = {
     "container": "container limit",
     "machine": "the machine's memory",
@@ -75,12 +70,11 @@ class Guard:
         self._note: Note = lambda *_, **__: None
         self._state = policy.State()
         self._shared: Shared | None = None
-        self._folder: Path | None = None
+        self._requests: Requests | None = None
         self._place = place.Place("", 0, 0, "not looked for")
         self._source = ""
         self._limit_bytes = 0
-        self._refused = self._requests = 0
-        self._sent_at_s = float("-inf")
+        self._refused = 0
         self._resident: dict[int, int] = {}
         self._airbags: dict[int, int] = {}
         self._forget_at_s = FORGET_S
@@ -104,7 +98,6 @@ class Guard:
 
     def prepare(self, environment: Mapping[str, str], folder: Path) -> None:
         """Make the shared file, with a place for the airbag in it."""
-        self._folder = folder
         limit = min((each.bytes for each in memory_limits(os.getpid())), default=None)
         if self.ceiling_bytes is not None:
             limit = min(self.ceiling_bytes, limit or self.ceiling_bytes)
@@ -113,6 +106,7 @@ class Guard:
         if asked and asked != "off" and self._place.reason:
             self._tell(f"crashcart: no airbag: {self._place.reason}")
         self._shared = Shared(folder, self._place.directory, self._place.bound_bytes, self._place.floor_bytes)
+        self._requests = Requests(self._shared)
 
     def begin(self, pid: int, note: Note) -> None:
         """The program runs; events go to `note`."""
@@ -178,8 +172,8 @@ class Guard:
         if sample.at_s >= self._forget_at_s:
             self._forget_at_s = sample.at_s + FORGET_S
             shared.forget_ended()
-            self._read_ceiling()
-        self._know_limit(sample.limit_bytes)
+            self._read_ceiling(shared)
+        self._know_limit(shared, sample.limit_bytes)
         view = self._view(shared, sample, resident)
         decision = policy.decide(self._state, view, self.settings.stop)
         growth = _growth(self._state.view, view)
@@ -193,14 +187,9 @@ class Guard:
         self._resident = dict(resident)
         return decision.longest_look_s
 
-    def _read_ceiling(self) -> None:
-        """A limit that the program asked for while it ran (`cc.guard(limit=…)`)."""
-        assert self._folder is not None
-        try:
-            asked = int((self._folder / CEILING_FILE).read_text())
-        except (OSError, ValueError):
-            return
-        if asked != self.ceiling_bytes:
+    def _read_ceiling(self, shared: Shared) -> None:
+        asked = shared.asked_ceiling_bytes
+        if asked is not None and asked != self.ceiling_bytes:
             self.ceiling_bytes = asked
             self._told_sources[asked] = SOURCES["ceiling"]
             self._warn_of_ceiling()
@@ -219,8 +208,8 @@ class Guard:
             return 0
         return self._place.bound_bytes
 
-    def _know_limit(self, limit_bytes: int) -> None:
-        if limit_bytes == self._limit_bytes or self._folder is None:
+    def _know_limit(self, shared: Shared, limit_bytes: int) -> None:
+        if limit_bytes == self._limit_bytes:
             return
         self._limit_bytes = limit_bytes
         self._source = self._told_sources.get(limit_bytes, "memory limit")
@@ -229,9 +218,8 @@ class Guard:
             "reserve_bytes": policy.reserve_bytes(limit_bytes),
             "source": self._source,
         }
-        write_facts(self._folder / LIMIT_FILE, facts)
-        if self._shared is not None:
-            self._shared.set_marks(2 * policy.reserve_bytes(limit_bytes), policy.cushion_bytes(limit_bytes))
+        shared.write_limit(facts)
+        shared.set_marks(2 * policy.reserve_bytes(limit_bytes), policy.cushion_bytes(limit_bytes))
 
     def _tell_refusals(self, shared: Shared, view: policy.View) -> None:
         """An event for each refusal since the last look."""
@@ -251,7 +239,7 @@ class Guard:
         self, step: policy.Step, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]
     ) -> None:
         if step is policy.Step.READY:
-            self._get_ready(resident)
+            self._get_ready(view.at_s, resident)
         elif step is policy.Step.SQUEEZE:
             shared.squeeze(True)
             what = "small blocks go to the airbag, too" if view.bound_bytes else "the reserve is being used"
@@ -268,11 +256,12 @@ class Guard:
         elif step is policy.Step.STOP:
             self._stop(view, resident)
 
-    def _get_ready(self, resident: Mapping[int, int]) -> None:
+    def _get_ready(self, at_s: float, resident: Mapping[int, int]) -> None:
         """Every process with our handler loads what it may need; a thread that waits in a call of its own is left alone."""
+        assert self._requests is not None
         for pid in list(resident)[:MOST_READY]:
             if listens(pid) and may_be_disturbed(pid):
-                self._send("ready", pid, {})
+                self._requests.send("ready", pid, {}, at_s)
 
     def _figures(self, view: policy.View) -> str:
         return f"{size(view.used_bytes)} of {size(view.limit_bytes)} in use ({self._source})"
@@ -285,9 +274,9 @@ class Guard:
 
     def _ask(self, what: str, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]) -> None:
         """Ask the process that grows; a process without our handler is left alone."""
-        unseen = self._requests > shared.seen_request and view.at_s - self._sent_at_s < PATIENCE_S
+        assert self._requests is not None
         pid = self._grower(shared, resident)
-        if unseen or pid is None or self._folder is None or (what == "trim" and not may_be_disturbed(pid)):
+        if self._requests.is_waiting(view.at_s) or pid is None or (what == "trim" and not may_be_disturbed(pid)):
             return
         first = self._state.asking_since_s == view.at_s
         seconds_left = max(0.0, view.limit_bytes - view.used_bytes) / growth if growth > 0 else None
@@ -296,21 +285,10 @@ class Guard:
             "airbag_bytes": view.airbag_bytes, "zero_bytes": view.zero_bytes,
             "seconds_left": f"{seconds_left:.1f}" if seconds_left is not None and 0.05 < seconds_left < 60 else "",
         }  # fmt: skip
-        self._sent_at_s = view.at_s
-        self._send(what, pid, facts)
+        self._requests.send(what, pid, facts, view.at_s)
         if what == "raise" and first:
             left = f", {duration(seconds_left)} from the limit" if seconds_left is not None else ""
             self._note("guard", f"{self._figures(view)}{left}: MemoryGuardError was asked for", step="raise", pid=pid)
-
-    def _send(self, what: str, pid: int, facts: dict[str, Any]) -> None:
-        """One request at a time: the file says whom it is for, and the signal has it read."""
-        assert self._folder is not None
-        self._requests += 1
-        request = {"number": self._requests, "pid": pid, "ask": what, **facts}
-        write_facts(self._folder / f"{REQUEST_FILE}-{pid}", request)
-        if listens(pid):  # still: the file took a moment to write
-            with suppress(OSError):
-                os.kill(pid, GUARD_SIGNAL)
 
     def _grower(self, shared: Shared, resident: Mapping[int, int]) -> int | None:
         """The process to tell: the one that took the most since the last look, airbag bytes first, then resident ones; the

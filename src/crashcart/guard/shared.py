@@ -1,8 +1,9 @@
 """The file that the guard and the airbag in every guarded process share: the budget, the counters, the refusals.
 
-Covers: making the file, reading and writing its words. Every word is eight bytes long and aligned, so a single store or
-load moves it whole; only the airbag changes the words that several processes count in.
-Does not cover: what the figures should be (`policy.py`). The layout is that of `airbag/airbag.h`:
+Covers: reading and writing its words. Every word is eight bytes long and aligned, so a single store or load moves it
+whole; only the airbag changes the words that several processes count in.
+Does not cover: where the file lies (`file.py`), what the figures should be (`policy.py`). The layout is that of
+`airbag/airbag.h`, and of the guard's module inside for what is asked of it:
 
        0  char[8]  magic "CCGUARD"           56  i64  net_bytes: large blocks given out less those freed
        8  u32      version, 1                64  u64  airbag_bytes: in use now, over all processes
@@ -15,8 +16,11 @@ Does not cover: what the figures should be (`policy.py`). The layout is that of 
                                            1168  i64  sparse_bytes: zeroes on the airbag that may not be on disk yet
                                            1176  i64  cushion: what native code's large blocks must leave
                                            1184  u64  seen_request: by the guard's module inside
+                                           1192  u64  ceiling_bytes: asked for by the program while it ran, or 0
                                            2048  64 processes of 32 bytes
                                            4096  the airbag's directory
+                                           8192  facts about the limit, 1 KiB
+                                          16384  16 requests to processes, 1 KiB of facts each
 """
 
 from __future__ import annotations
@@ -25,16 +29,19 @@ import mmap
 import os
 import struct
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from crashcart.guard import file
+from crashcart.guard.inside._crashcart_guard import CEILING, FACTS_BYTES, MOST_REQUESTS, REQUESTS
+from crashcart.guard.inside._crashcart_words import LIMIT_FACTS
 from crashcart.probe.process import is_alive
 
 MAGIC = b"CCGUARD\0"
 VERSION = 1
 FILE_BYTES = 64 * 1024
-FILE_NAME = "guard"
 NO_LIMIT = 2**62
 
 _ON, _SQUEEZE = 12, 32
@@ -75,10 +82,10 @@ class Guarded:
     """Of the airbag's file in that process; 0 where it has none."""
 
 
-def read_processes(folder: Path) -> tuple[Guarded, ...]:
-    """The processes of a run that was or is guarded; none where the file is not there or not ours."""
+def read_processes(path: Path) -> tuple[Guarded, ...]:
+    """The processes of a run that is guarded, from its shared file; none where that is not there or not ours."""
     try:
-        content = (folder / FILE_NAME).read_bytes()
+        content = path.read_bytes()
     except OSError:
         return ()
     return _processes(content) if content.startswith(MAGIC) and len(content) == FILE_BYTES else ()
@@ -92,13 +99,11 @@ def _processes(content: bytes | mmap.mmap) -> tuple[Guarded, ...]:
 class Shared:
     """The guard's side of the file."""
 
-    def __init__(self, folder: Path, directory: str, bound_bytes: int, floor_bytes: int) -> None:
-        handle = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            os.posix_fallocate(handle, 0, FILE_BYTES)
-            self._map = mmap.mmap(handle, FILE_BYTES)
-        finally:
-            os.close(handle)
+    def __init__(
+        self, folder: Path, directory: str, bound_bytes: int, floor_bytes: int, memory: Path = file.MEMORY
+    ) -> None:
+        self._file = file.make(folder, FILE_BYTES, memory)
+        self._map = mmap.mmap(self._file.handle, FILE_BYTES)
         self._view = memoryview(self._map)
         self._words = self._view.cast("q")
         self._halves = self._view.cast("I")
@@ -154,6 +159,25 @@ class Shared:
         """With less left than the first, large blocks are touched at once; native code's must leave the second."""
         self._words[_DENSE // 8], self._words[_CUSHION // 8] = dense_below_bytes, cushion_bytes
 
+    def write_limit(self, facts: Mapping[str, object]) -> None:
+        """What a refusal is explained with."""
+        self._write_facts(LIMIT_FACTS, time.monotonic_ns(), facts)
+
+    def write_request(self, number: int, facts: Mapping[str, object]) -> None:
+        """A request, counted from 1; the last ones stay readable."""
+        self._write_facts(REQUESTS + (number - 1) % MOST_REQUESTS * FACTS_BYTES, number, facts)
+
+    def _write_facts(self, at: int, number: int, facts: Mapping[str, object]) -> None:
+        """Lines of a name, a blank and a value. A reader that finds another number at the end than at the beginning came
+        in between."""
+        lines = [f"number {number}", *(f"{name} {value}" for name, value in facts.items()), f"end {number}\n"]
+        self._map[at : at + FACTS_BYTES] = "\n".join(lines).encode()[:FACTS_BYTES].ljust(FACTS_BYTES, b"\0")
+
+    @property
+    def asked_ceiling_bytes(self) -> int | None:
+        """A limit that the program asked for while it ran (`cc.guard(limit=…)`)."""
+        return self._words[CEILING // 8] or None
+
     @property
     def python_bytes(self) -> int:
         """Airbag bytes served so far to the interpreter itself: its objects."""
@@ -208,7 +232,7 @@ class Shared:
             self._words[_SPARSE // 8] = 0  # what ended processes had of it
 
     def close(self) -> None:
-        """Switch off and let go; processes that live on keep their own mapping."""
+        """Switch off, let go and remove the file; processes that live on keep their own mapping."""
         self.switch(False)
         self.squeeze(False)
         self._words[_LEFT // 8] = NO_LIMIT
@@ -217,6 +241,7 @@ class Shared:
         self._words.release()
         self._view.release()
         self._map.close()
+        self._file.remove()
 
 
 def _blocks_bytes(process: Guarded) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from crashcart.evidence import MemoryLimit
 from crashcart.guard import airbag, place
+from crashcart.guard.file import FILE_NAME
 from crashcart.guard.shared import FAILED, IN_USE, REACHED, Guarded, read_processes
 from crashcart.probe.memory import memory_limits
 from crashcart.probe.process import is_alive
@@ -90,7 +91,7 @@ def running(folders: Iterable[Path]) -> list[GuardedRun]:
     """The runs among these recordings that have a guarded process now."""
     found = []
     for folder in folders:
-        alive = tuple(each for each in read_processes(folder) if is_alive(each.pid, None))
+        alive = tuple(each for each in read_processes(folder / FILE_NAME) if is_alive(each.pid, None))
         if alive:
             found.append(GuardedRun(folder, alive))
     return found

@@ -181,6 +181,14 @@ def test_pages_that_forked_workers_share_count_once(crashcart: Crashcart) -> Non
     assert (done.stdout, done.stderr) == ("fine 100000000\n", "")
 
 
+def test_a_recording_that_loses_its_files_takes_nothing_from_the_guard(guarded: Guarded) -> None:
+    source = GROW + (
+        "import os\nos.unlink(os.environ['CRASHCART_RECORDING'] + '/guard')\nrows = []\n"
+        "try:\n    grow(rows)\nexcept MemoryError as error:\n    rows.clear()\n    print(error)\n"
+    )
+    assert "(container limit)" in guarded(source).stdout
+
+
 def test_a_module_is_told_as_a_script_is(guarded: Guarded, tmp_path: Path) -> None:
     (tmp_path / "eater.py").write_text(
         GROW + "rows = []\ntry:\n    grow(rows)\nexcept MemoryError:\n    print('told')\n"

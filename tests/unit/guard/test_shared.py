@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from crashcart.guard.shared import FILE_BYTES, FILE_NAME, MAGIC, NO_LIMIT, Guarded, Shared, read_processes
+from crashcart.guard.file import FILE_NAME
+from crashcart.guard.inside import _crashcart_guard as inside
+from crashcart.guard.inside._crashcart_words import facts_of
+from crashcart.guard.shared import FILE_BYTES, MAGIC, NO_LIMIT, Guarded, Shared, read_processes
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Shared:
-    return Shared(tmp_path, "/var/tmp", 5000, 600)
+def shared(tmp_path: Path) -> Iterator[Shared]:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    made = Shared(tmp_path, "/var/tmp", 5000, 600, memory)
+    yield made
+    if (tmp_path / FILE_NAME).exists():
+        made.close()
 
 
 def content(folder: Path) -> bytes:
@@ -66,18 +76,42 @@ def test_the_airbag_of_an_ended_process_is_taken_off_the_count(shared: Shared, t
     shared.forget_ended()
     assert shared.airbag_bytes == 200
     assert shared.processes() == (Guarded(os.getpid(), 3, 200, 0),)
-    assert read_processes(tmp_path) == shared.processes()
+    assert read_processes(tmp_path / FILE_NAME) == shared.processes()
 
 
 def test_at_the_end_it_is_off(shared: Shared, tmp_path: Path) -> None:
     shared.squeeze(True)
-    shared.close()
-    assert struct.unpack_from("<I", content(tmp_path), 12) == (0,)
-    assert struct.unpack_from("<I", content(tmp_path), 32) == (0,)
+    with (tmp_path / FILE_NAME).open("rb") as file:  # as a process has it that lives on
+        shared.close()
+        raw = file.read()
+    assert (struct.unpack_from("<I", raw, 12), struct.unpack_from("<I", raw, 32)) == ((0,), (0,))
+    assert not (tmp_path / FILE_NAME).is_symlink() and not list((tmp_path / "memory").iterdir())
 
 
 @pytest.mark.parametrize("damage", [b"", b"something else", MAGIC])
 def test_a_foreign_file_has_no_processes(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(damage)
-    assert read_processes(tmp_path) == ()
+    assert read_processes(tmp_path / FILE_NAME) == ()
     assert read_processes(tmp_path / "nowhere") == ()
+
+
+def test_a_request_is_read_back_by_the_process_it_is_for(
+    shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inside, "shared_file", str(tmp_path / FILE_NAME))
+    monkeypatch.setattr(
+        inside, "_part", lambda name: importlib.import_module(f"{inside.__package__}._crashcart_{name}")
+    )
+    assert inside._request() is None
+    for number in range(1, 19):
+        pid = os.getpid() if number % 3 == 0 else 1
+        shared.write_request(number, {"pid": pid, "ask": "raise", "source": "container limit"})
+    last = inside._request()
+    assert last is not None and (last["number"], last["source"]) == (18, "container limit")
+    shared.write_request(19, {"pid": 1, "ask": "x" * 2000})
+    assert inside._request() == last, "one that does not fit is read by nobody"
+
+
+def test_facts_that_are_being_written_are_none() -> None:
+    assert facts_of(b"number 2\npid 7\nend 2\n\0\0") == {"number": 2, "pid": 7, "end": 2}
+    assert facts_of(b"number 3\npid 7\nend 2\n\0\0") == facts_of(b"number 3\npi") == facts_of(bytes(9)) == {}

@@ -55,8 +55,8 @@
  * have to be given back as a large one: from here on, a look at what was given. */
 #define NEARLY_LARGE (128 * KIB)
 
-/* The file <CRASHCART_RECORDING>/guard, little endian. The watcher creates it at its full size before the program
- * starts; guard/shared.py holds the same offsets. */
+/* The file <CRASHCART_RECORDING>/guard, little endian: a link to one in memory, so that no stalled disk stalls us, or the
+ * file itself. The watcher creates it at its full size before the program starts; guard/shared.py holds the same offsets. */
 #define GUARD_MAGIC "CCGUARD"
 #define GUARD_VERSION 1
 #define GUARD_FILE "/guard"
