@@ -22,7 +22,8 @@ from crashcart.guard.devices import Devices, find_devices
 from crashcart.guard.gpu_policy import GpuStep
 from crashcart.guard.limits import DataLimit
 from crashcart.guard.request import Requests, listens, may_be_disturbed
-from crashcart.guard.shared import REACHED, Shared
+from crashcart.guard.shared import Shared
+from crashcart.guard.slots import REACHED
 from crashcart.probe._read import ROOT
 from crashcart.probe.memory import find_groups, memory_limits, read_host
 from crashcart.probe.process import largest_other
@@ -30,7 +31,7 @@ from crashcart.units import MIB, duration, size
 
 INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"
 INSIDE_VARIABLE = "CRASHCART_INSIDE"
-FORGET_S = 1.0
+CLOSE_LOOK_S = 1.0
 MOST_READY = 9
 RIVAL_S = 0.5
 SOURCES = {
@@ -77,7 +78,7 @@ class Guard:
         self._refused = 0
         self._resident: dict[int, int] = {}
         self._airbags: dict[int, int] = {}
-        self._forget_at_s = FORGET_S
+        self._close_look_at_s = CLOSE_LOOK_S
         self._told_sources: dict[int, str] = {}
         self._data_limit: DataLimit | None = None
         self._rival_at_s = 0.0
@@ -169,10 +170,11 @@ class Guard:
         shared = self._shared
         if shared is None or sample.used_bytes is None or sample.limit_bytes is None:
             return None
-        if sample.at_s >= self._forget_at_s:
-            self._forget_at_s = sample.at_s + FORGET_S
-            shared.forget_ended()
+        closely = sample.at_s >= self._close_look_at_s
+        if closely:
+            self._close_look_at_s = sample.at_s + CLOSE_LOOK_S
             self._read_ceiling(shared)
+        shared.slots.look(resident, closely)
         self._know_limit(shared, sample.limit_bytes)
         view = self._view(shared, sample, resident)
         decision = policy.decide(self._state, view, self.settings.stop)
@@ -196,15 +198,18 @@ class Guard:
 
     def _view(self, shared: Shared, sample: Sample, resident: Mapping[int, int]) -> policy.View:
         assert sample.used_bytes is not None and sample.limit_bytes is not None
+        slots = shared.slots
         return policy.View(
-            sample.at_s, sample.used_bytes, sample.limit_bytes, sample.cpu_s or 0.0, shared.net_bytes, shared.airbag_bytes,
+            sample.at_s, sample.used_bytes, sample.limit_bytes, sample.cpu_s or 0.0, slots.net_bytes,
+            sum(each.dense_bytes for each in slots.living),
             self._bound_bytes(shared), shared.python_bytes, shared.refused_count, shared.raised_count,
-            sample.tree_rss_bytes, *self._rivals(sample, resident), shared.touched_zero_bytes(),
+            sample.tree_rss_bytes, *self._rivals(sample, resident), slots.touched_zero_bytes(),
+            slots.untouched_bytes,
         )  # fmt: skip
 
     def _bound_bytes(self, shared: Shared) -> int:
         """The airbag's size, if some process can reach it; else there is none."""
-        if not self._place.directory or not any(each.level & REACHED for each in shared.processes()):
+        if not self._place.directory or not any(each.level & REACHED for each in shared.slots.living):
             return 0
         return self._place.bound_bytes
 
@@ -294,7 +299,7 @@ class Guard:
         """The process to tell: the one that took the most since the last look, airbag bytes first, then resident ones; the
         largest where none took much. Only those that listen count."""
         listening = {pid: count for pid, count in resident.items() if pid != os.getpid() and listens(pid)}
-        airbags = {each.pid: each.airbag_bytes for each in shared.processes() if each.pid in listening}
+        airbags = {each.pid: each.airbag_bytes for each in shared.slots.living if each.pid in listening}
         grown = {pid: count - self._airbags.get(pid, 0) for pid, count in airbags.items()}
         self._airbags = airbags
         risen = {pid: count - self._resident[pid] for pid, count in listening.items() if pid in self._resident}

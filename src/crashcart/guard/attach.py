@@ -21,7 +21,8 @@ from crashcart.errors import CannotCheckError
 from crashcart.guard import place, status
 from crashcart.guard.file import FILE_NAME
 from crashcart.guard.inside._crashcart_guard import CEILING
-from crashcart.guard.shared import REACHED, read_processes
+from crashcart.guard.shared import read_processes
+from crashcart.guard.slots import REACHED
 from crashcart.probe.memory import memory_limits
 
 START_S = 10.0

@@ -87,6 +87,8 @@ class View:
     """The largest process of the program's own."""
     zero_bytes: int = 0
     """Zeroes of NumPy on the airbag that have been touched: what nobody was sure to need, and does."""
+    untouched_bytes: int = 0
+    """What processes that have ended had been given and never touched, so far."""
 
     @property
     def room_bytes(self) -> int:
@@ -185,6 +187,7 @@ def _follow_promise(state: State, view: View) -> State:
         return replace(state, touched_cpu_s=view.cpu_s)
     given, grown = view.net_bytes - before.net_bytes, view.used_bytes - before.used_bytes
     freed_untouched = max(0, -given - max(0, -grown))
+    freed_untouched += view.untouched_bytes - before.untouched_bytes
     promised = max(0, state.promised_bytes + max(0, given) - freed_untouched - max(0, grown))
     touched_cpu_s = view.cpu_s if grown >= STILL_BYTES or given > 0 else state.touched_cpu_s
     if view.cpu_s - touched_cpu_s >= (SPARSE_SLOW_CPU_S if view.airbag_bytes else SPARSE_CPU_S):

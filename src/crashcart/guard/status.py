@@ -15,9 +15,10 @@ from pathlib import Path
 from crashcart.evidence import MemoryLimit
 from crashcart.guard import airbag, place
 from crashcart.guard.file import FILE_NAME
-from crashcart.guard.shared import FAILED, IN_USE, REACHED, Guarded, read_processes
+from crashcart.guard.shared import read_processes
+from crashcart.guard.slots import FAILED, IN_USE, REACHED, Guarded
 from crashcart.probe.memory import memory_limits
-from crashcart.probe.process import is_alive
+from crashcart.probe.process import has_ended
 from crashcart.units import size
 
 FULL, REFUSALS, INTERRUPTS, NONE = "full", "refusals", "interrupts", "none"
@@ -91,7 +92,7 @@ def running(folders: Iterable[Path]) -> list[GuardedRun]:
     """The runs among these recordings that have a guarded process now."""
     found = []
     for folder in folders:
-        alive = tuple(each for each in read_processes(folder / FILE_NAME) if is_alive(each.pid, None))
+        alive = tuple(each for each in read_processes(folder / FILE_NAME) if not has_ended(each.pid))
         if alive:
             found.append(GuardedRun(folder, alive))
     return found

@@ -106,6 +106,13 @@ def test_freeing_what_was_promised_ends_the_promise() -> None:
     assert after(CALM, given, freed).left_bytes == 2 * GIB - RESERVE
 
 
+def test_what_an_ended_process_never_touched_is_promised_no_longer() -> None:
+    given = replace(CALM, at_s=1.01, net_bytes=GIB)
+    ended = replace(given, at_s=1.02, untouched_bytes=512 * MIB)
+    assert after(CALM, given, ended).left_bytes == GIB + 512 * MIB - RESERVE
+    assert after(CALM, given, ended, replace(ended, at_s=1.03)).left_bytes == GIB + 512 * MIB - RESERVE, "once"
+
+
 def test_without_room_small_blocks_are_squeezed_until_there_is_room_again() -> None:
     assert Step.SQUEEZE in after(CALM, SHORT).steps
     assert Step.SQUEEZE not in after(CALM, SHORT, replace(SHORT, at_s=1.1)).steps

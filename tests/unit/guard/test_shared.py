@@ -1,12 +1,10 @@
-"""The shared file: words where the airbag expects them, refusals read back, ended processes forgotten."""
+"""The shared file: words where the airbag expects them, refusals and requests read back."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import struct
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ import pytest
 from crashcart.guard.file import FILE_NAME
 from crashcart.guard.inside import _crashcart_guard as inside
 from crashcart.guard.inside._crashcart_words import facts_of
-from crashcart.guard.shared import FILE_BYTES, MAGIC, NO_LIMIT, Guarded, Shared, read_processes
+from crashcart.guard.shared import FILE_BYTES, MAGIC, NO_LIMIT, Shared, read_processes
 
 
 @pytest.fixture
@@ -36,7 +34,7 @@ def content(folder: Path) -> bytes:
 def test_the_layout_is_the_airbags(shared: Shared, tmp_path: Path) -> None:
     raw = content(tmp_path)
     assert len(raw) == FILE_BYTES and raw[:8] == MAGIC
-    assert struct.unpack_from("<II", raw, 8) == (1, 1)
+    assert struct.unpack_from("<II", raw, 8) == (2, 1)
     assert struct.unpack_from("<q", raw, 16) == (NO_LIMIT,)
     assert struct.unpack_from("<QQ", raw, 40) == (5000, 600)
     assert raw[4096:].split(b"\0")[0] == b"/var/tmp"
@@ -45,7 +43,8 @@ def test_the_layout_is_the_airbags(shared: Shared, tmp_path: Path) -> None:
 
 def test_the_budget_leaves_out_what_was_given_out_since(shared: Shared, tmp_path: Path) -> None:
     handle = os.open(tmp_path / FILE_NAME, os.O_RDWR)
-    os.pwrite(handle, struct.pack("<q", 300), 56)
+    os.pwrite(handle, struct.pack("<I", 1), 60)
+    os.pwrite(handle, struct.pack("<q", 300), 32768 + 16)
     os.close(handle)
     before_ns = time.monotonic_ns()
     shared.set_left(1000, net_bytes_then=100)
@@ -63,20 +62,6 @@ def test_refusals_are_read_in_order(shared: Shared, tmp_path: Path) -> None:
         (2, 20, "libx.so"),
         (17, 170, "libx.so"),
     ]
-
-
-def test_the_airbag_of_an_ended_process_is_taken_off_the_count(shared: Shared, tmp_path: Path) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    handle = os.open(tmp_path / FILE_NAME, os.O_RDWR)
-    os.pwrite(handle, struct.pack("<Q", 900), 64)
-    os.pwrite(handle, struct.pack("<iIQI", ended.pid, 7, 700, 0), 2048)
-    os.pwrite(handle, struct.pack("<iIQI", os.getpid(), 3, 200, 0), 2080)
-    os.close(handle)
-    shared.forget_ended()
-    assert shared.airbag_bytes == 200
-    assert shared.processes() == (Guarded(os.getpid(), 3, 200, 0),)
-    assert read_processes(tmp_path / FILE_NAME) == shared.processes()
 
 
 def test_at_the_end_it_is_off(shared: Shared, tmp_path: Path) -> None:
