@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,9 @@ def _start(
     try:
         pid = spawn.spawn(argv, environment, mask)
     except spawn.CannotStartError:
+        if attendant is not None:
+            with suppress(Exception):
+                attendant.end()
         if recorder is not None:
             store.remove(recorder.folder)
         raise
