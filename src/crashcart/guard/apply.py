@@ -25,12 +25,13 @@ from crashcart.guard.request import Requests, listens, may_be_disturbed
 from crashcart.guard.shared import Shared
 from crashcart.guard.slots import REACHED
 from crashcart.probe._read import ROOT
-from crashcart.probe.memory import find_groups, memory_limits, read_host
+from crashcart.probe.memory import find_groups, memory_limits
 from crashcart.probe.process import largest_other
 from crashcart.units import MIB, duration, size
 
 INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"
-INSIDE_VARIABLE = "CRASHCART_INSIDE"
+INSIDE_VARIABLE, INSIDE_SEPARATOR = "CRASHCART_INSIDE", "//"
+"""No path has two slashes in it, whatever else it has."""
 CLOSE_LOOK_S = 1.0
 MOST_READY = 9
 RIVAL_S = 0.5
@@ -41,6 +42,11 @@ SOURCES = {
     "address-space": "ulimit -v",
     "data-segment": "ulimit -d",
 }
+IDLE_CEILING = {
+    "container": "is more than the container may use ({}); the container's limit holds",
+    "machine": "is more than the machine has ({}); the machine's memory is the limit",
+}
+"""Words for a limit above the one that holds anyway."""
 
 Note = Callable[..., None]
 Tell = Callable[[str], None]
@@ -89,12 +95,12 @@ class Guard:
         """The environment with the airbag and our module in it; called once, before the start."""
         guarded = dict(environment)
         self.prepare(environment, folder)
-        native = airbag.library()
-        if native is not None and not set(" :") & set(str(native)):
+        native = airbag.preloadable()
+        if native is not None:
             loaded = guarded.get("LD_PRELOAD", "")
             guarded["LD_PRELOAD"] = f"{native}:{loaded}" if loaded else str(native)
-        inside = guarded.get(INSIDE_VARIABLE, "")
-        guarded[INSIDE_VARIABLE] = f"{INSIDE}{os.pathsep}{inside}" if inside else str(INSIDE)
+        others = [each for each in guarded.get(INSIDE_VARIABLE, "").split(INSIDE_SEPARATOR) if each]
+        guarded[INSIDE_VARIABLE] = INSIDE_SEPARATOR.join(dict.fromkeys([str(INSIDE), *others]))
         return guarded
 
     def prepare(self, environment: Mapping[str, str], folder: Path) -> None:
@@ -119,7 +125,7 @@ class Guard:
             self._told_sources.setdefault(each.bytes, SOURCES.get(each.kind, each.kind))
         if self.ceiling_bytes is not None:
             self._told_sources[self.ceiling_bytes] = SOURCES["ceiling"]
-        self._warn_of_ceiling()
+        self._warn_of_ceiling(pid)
         self._devices = find_devices(self._root)
         note(
             "guard", f"on: {self.level()}", step="on", airbag=self._place.directory or None, why_none=self._place.reason
@@ -129,21 +135,19 @@ class Guard:
         """How far this run is protected, in words."""
         if self.settings.attached:
             return "interrupts, and limits while memory is short (the process ran already)"
-        if airbag.library() is None:
-            return "interrupts only (the airbag was not built)"
+        if airbag.preloadable() is None:
+            return "interrupts only (the airbag was not built, or lies where the loader does not find it)"
         if not self._place.directory:
             return f"refusals and interrupts, no airbag ({self._place.reason})"
         return f"refusals, interrupts and an airbag of up to {size(self._place.bound_bytes)} in {self._place.directory}"
 
-    def _warn_of_ceiling(self) -> None:
-        host = read_host()
-        if self.ceiling_bytes is None or host is None or host.total_bytes is None:
-            return
-        if self.ceiling_bytes > host.total_bytes:
-            self._tell(
-                f"crashcart: the limit of {size(self.ceiling_bytes)} is more than the machine has "
-                f"({size(host.total_bytes)}); the machine's memory is the limit"
-            )
+    def _warn_of_ceiling(self, pid: int) -> None:
+        """A limit that can never be reached is said, since the smaller one holds."""
+        bounds = [each for each in memory_limits(pid) if each.kind in IDLE_CEILING]
+        tightest = min(bounds, key=lambda each: each.bytes, default=None)
+        if self.ceiling_bytes is not None and tightest is not None and self.ceiling_bytes > tightest.bytes:
+            words = IDLE_CEILING[tightest.kind].format(size(tightest.bytes))
+            self._tell(f"crashcart: the limit of {size(self.ceiling_bytes)} {words}")
 
     def look(self, sample: Sample, resident: Mapping[int, int]) -> float | None:
         """Act on a sample; returns within how many seconds the next one is wanted, where that matters."""
@@ -173,7 +177,7 @@ class Guard:
         closely = sample.at_s >= self._close_look_at_s
         if closely:
             self._close_look_at_s = sample.at_s + CLOSE_LOOK_S
-            self._read_ceiling(shared)
+            self._read_ceiling(shared, next(iter(resident), os.getpid()))
         shared.slots.look(resident, closely)
         self._know_limit(shared, sample.limit_bytes)
         view = self._view(shared, sample, resident)
@@ -189,12 +193,12 @@ class Guard:
         self._resident = dict(resident)
         return decision.longest_look_s
 
-    def _read_ceiling(self, shared: Shared) -> None:
+    def _read_ceiling(self, shared: Shared, pid: int) -> None:
         asked = shared.asked_ceiling_bytes
         if asked is not None and asked != self.ceiling_bytes:
             self.ceiling_bytes = asked
             self._told_sources[asked] = SOURCES["ceiling"]
-            self._warn_of_ceiling()
+            self._warn_of_ceiling(pid)
 
     def _view(self, shared: Shared, sample: Sample, resident: Mapping[int, int]) -> policy.View:
         assert sample.used_bytes is not None and sample.limit_bytes is not None

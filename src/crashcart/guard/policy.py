@@ -121,6 +121,10 @@ class State:
     relieved: bool = True
     """Whether the shortage that the last exception was about is over."""
     trim_at_s: float | None = None
+    pressed_at_s: float | None = None
+    """When the program was first asked, and since when it has not become smaller."""
+    pressed_bytes: int = 0
+    """The most that it has held since, on the airbag, too."""
     stopped: bool = False
 
 
@@ -268,9 +272,24 @@ def _trim(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
     return state, ()
 
 
+def _press(state: State, view: View) -> State:
+    """From the first request on, until the program is smaller by a reserve or the shortage is over. Exceptions that it takes
+    and goes on from as before change nothing."""
+    held_bytes = (view.held_bytes or 0) + view.airbag_bytes + view.zero_bytes
+    smaller = held_bytes <= state.pressed_bytes - reserve_bytes(view.limit_bytes)
+    if smaller or (state.asking_since_s is None and state.relieved):
+        state = replace(state, pressed_at_s=None)
+    if state.pressed_at_s is not None:
+        return replace(state, pressed_bytes=max(held_bytes, state.pressed_bytes))
+    if state.asking_since_s is None:
+        return state
+    return replace(state, pressed_at_s=view.at_s, pressed_bytes=held_bytes)
+
+
 def _stop(state: State, view: View, wanted: bool) -> tuple[State, tuple[Step, ...]]:
-    """Only where the user asked for it: an exception that the program does not take for five seconds."""
-    since_s = state.asking_since_s
-    if not wanted or state.stopped or since_s is None or view.at_s - since_s < STOP_S:
+    """Only where the user asked for it: a program that is being asked, and has not become smaller for five seconds."""
+    state = _press(state, view)
+    since_s = state.pressed_at_s
+    if not wanted or state.stopped or state.asking_since_s is None or since_s is None or view.at_s - since_s < STOP_S:
         return state, ()
     return replace(state, stopped=True), (Step.STOP,)

@@ -68,7 +68,7 @@ def expected(folder: Path, environment: Mapping[str, str]) -> Protection:
     if native is None:
         lack = "the airbag library was not built: install a C compiler, then `pip install --force-reinstall --no-deps crashcart`"
         return Protection(INTERRUPTS, (lack,), limits, found)
-    if set(" :") & set(str(native)):
+    if airbag.preloadable() is None:
         return Protection(
             INTERRUPTS, (f"the loader cannot preload a path with blanks or colons: {native}",), limits, found
         )

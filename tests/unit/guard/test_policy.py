@@ -200,6 +200,33 @@ def test_a_program_is_stopped_only_where_that_was_asked_for() -> None:
     assert Step.STOP not in after(*bare).steps
 
 
+def stubborn(period_s: float, given_back_bytes: int) -> list[Step]:
+    """What is done to a program that takes each exception at once and grows again, in eight seconds."""
+    state, taken, raised, held = State(), [], 0, GIB
+    for look in range(160):
+        held += 4 * MIB
+        if look % int(20 * period_s) == 0:
+            held -= given_back_bytes
+        view = replace(SHORT, bound_bytes=0, at_s=1.0 + look / 20, held_bytes=held, raised_count=raised)
+        decision = decide(state, view, stop=True)
+        state = decision.state
+        raised += Step.RAISE in decision.steps
+        taken += decision.steps
+    return taken
+
+
+def test_stopping_counts_from_the_first_request_whatever_the_program_catches() -> None:
+    taken = stubborn(1.0, 0)
+    assert taken.count(Step.STOP) == 1 and taken.count(Step.RAISE) > 1
+    first, stop = taken.index(Step.RAISE), taken.index(Step.STOP)
+    assert Step.RAISE in taken[first + 1 : stop], "it took an exception in between"
+
+
+def test_a_program_that_becomes_smaller_is_not_stopped() -> None:
+    taken = stubborn(2.5, 2 * RESERVE)
+    assert Step.STOP not in taken and taken.count(Step.RAISE) > 1
+
+
 def test_getting_ready_is_asked_for_once_per_shortage() -> None:
     view = replace(CALM, used_bytes=int(0.8 * LIMIT))
     assert Step.READY in after(CALM, view).steps

@@ -164,6 +164,13 @@ def test_a_limit_larger_than_the_machine_is_said(crashcart: Crashcart) -> None:
     assert done.stdout == "ran\n" and "is more than the machine has" in done.stderr
 
 
+def test_a_limit_larger_than_the_container_is_said_once_and_the_smaller_holds(guarded: Guarded) -> None:
+    source = GROW + "rows = []\ntry:\n    grow(rows)\nexcept MemoryError as error:\n    print(error)\n"
+    done = guarded(source, "--limit", "400M")
+    assert done.stderr.count("the limit of 400 MiB is more than the container may use (160 MiB)") == 1
+    assert "of 160 MiB (container limit)" in done.stdout
+
+
 def test_a_limit_below_what_is_used_is_met_with_an_exception(guarded: Guarded) -> None:
     source = "import time\nblock = b'x' * 150_000_000\ntry:\n    time.sleep(2)\n    print('slept')\nexcept MemoryError as error:\n    print(error)\n"
     done = guarded(source, "--limit", "100M", limit_mb=400)
