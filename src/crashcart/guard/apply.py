@@ -24,6 +24,7 @@ from crashcart.guard.limits import DataLimit
 from crashcart.guard.request import Requests, listens, may_be_disturbed
 from crashcart.guard.shared import Shared
 from crashcart.guard.slots import REACHED
+from crashcart.guard.sources import MACHINE, Sources
 from crashcart.probe._read import ROOT
 from crashcart.probe.memory import find_groups, memory_limits
 from crashcart.probe.process import largest_other
@@ -35,18 +36,6 @@ INSIDE_VARIABLE, INSIDE_SEPARATOR = "CRASHCART_INSIDE", "//"
 CLOSE_LOOK_S = 1.0
 MOST_READY = 9
 RIVAL_S = 0.5
-SOURCES = {
-    "container": "container limit",
-    "machine": "the machine's memory",
-    "ceiling": "the limit that was asked for",
-    "address-space": "ulimit -v",
-    "data-segment": "ulimit -d",
-}
-IDLE_CEILING = {
-    "container": "is more than the container may use ({}); the container's limit holds",
-    "machine": "is more than the machine has ({}); the machine's memory is the limit",
-}
-"""Words for a limit above the one that holds anyway."""
 
 Note = Callable[..., None]
 Tell = Callable[[str], None]
@@ -85,7 +74,7 @@ class Guard:
         self._resident: dict[int, int] = {}
         self._airbags: dict[int, int] = {}
         self._close_look_at_s = CLOSE_LOOK_S
-        self._told_sources: dict[int, str] = {}
+        self._sources = Sources(os.getpid())
         self._data_limit: DataLimit | None = None
         self._rival_at_s = 0.0
         self._rival_bytes: int | None = None
@@ -121,11 +110,8 @@ class Guard:
         self._data_limit = DataLimit(pid) if self.settings.attached else None
         groups = find_groups(pid)
         self._group = groups[0].path if groups else None
-        for each in memory_limits(pid):
-            self._told_sources.setdefault(each.bytes, SOURCES.get(each.kind, each.kind))
-        if self.ceiling_bytes is not None:
-            self._told_sources[self.ceiling_bytes] = SOURCES["ceiling"]
-        self._warn_of_ceiling(pid)
+        self._sources = Sources(pid)
+        self._take_ceiling(self.ceiling_bytes)
         self._devices = find_devices(self._root)
         note(
             "guard", f"on: {self.level()}", step="on", airbag=self._place.directory or None, why_none=self._place.reason
@@ -141,13 +127,11 @@ class Guard:
             return f"refusals and interrupts, no airbag ({self._place.reason})"
         return f"refusals, interrupts and an airbag of up to {size(self._place.bound_bytes)} in {self._place.directory}"
 
-    def _warn_of_ceiling(self, pid: int) -> None:
-        """A limit that can never be reached is said, since the smaller one holds."""
-        bounds = [each for each in memory_limits(pid) if each.kind in IDLE_CEILING]
-        tightest = min(bounds, key=lambda each: each.bytes, default=None)
-        if self.ceiling_bytes is not None and tightest is not None and self.ceiling_bytes > tightest.bytes:
-            words = IDLE_CEILING[tightest.kind].format(size(tightest.bytes))
-            self._tell(f"crashcart: the limit of {size(self.ceiling_bytes)} {words}")
+    def _take_ceiling(self, ceiling_bytes: int | None) -> None:
+        self.ceiling_bytes = ceiling_bytes
+        words = self._sources.ask(ceiling_bytes) if ceiling_bytes is not None else None
+        if words is not None:
+            self._tell(f"crashcart: {words}")
 
     def look(self, sample: Sample, resident: Mapping[int, int]) -> float | None:
         """Act on a sample; returns within how many seconds the next one is wanted, where that matters."""
@@ -177,7 +161,7 @@ class Guard:
         closely = sample.at_s >= self._close_look_at_s
         if closely:
             self._close_look_at_s = sample.at_s + CLOSE_LOOK_S
-            self._read_ceiling(shared, next(iter(resident), os.getpid()))
+            self._read_ceiling(shared)
         shared.slots.look(resident, closely)
         self._know_limit(shared, sample.limit_bytes)
         view = self._view(shared, sample, resident)
@@ -193,12 +177,10 @@ class Guard:
         self._resident = dict(resident)
         return decision.longest_look_s
 
-    def _read_ceiling(self, shared: Shared, pid: int) -> None:
+    def _read_ceiling(self, shared: Shared) -> None:
         asked = shared.asked_ceiling_bytes
         if asked is not None and asked != self.ceiling_bytes:
-            self.ceiling_bytes = asked
-            self._told_sources[asked] = SOURCES["ceiling"]
-            self._warn_of_ceiling(pid)
+            self._take_ceiling(asked)
 
     def _view(self, shared: Shared, sample: Sample, resident: Mapping[int, int]) -> policy.View:
         assert sample.used_bytes is not None and sample.limit_bytes is not None
@@ -220,8 +202,10 @@ class Guard:
     def _know_limit(self, shared: Shared, limit_bytes: int) -> None:
         if limit_bytes == self._limit_bytes:
             return
-        self._limit_bytes = limit_bytes
-        self._source = self._told_sources.get(limit_bytes, "memory limit")
+        before, source_before = self._limit_bytes, self._source
+        self._limit_bytes, self._source = limit_bytes, self._sources.name(limit_bytes)
+        if self._source == source_before:
+            self._note("guard", f"{self._source} changed: {size(before)} to {size(limit_bytes)}", step="limit")
         facts = {
             "limit_bytes": limit_bytes,
             "reserve_bytes": policy.reserve_bytes(limit_bytes),
@@ -321,7 +305,7 @@ class Guard:
         if sample.at_s >= self._rival_at_s:
             self._rival_at_s = sample.at_s + RIVAL_S
             ours = {*resident, os.getpid()}
-            of_group = self._source != SOURCES["machine"]
+            of_group = self._source != MACHINE
             self._rival_bytes = largest_other(ours, self._group if of_group else None)
         return self._rival_bytes, max(resident.values(), default=None)
 

@@ -19,7 +19,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 REFUSALS, REFUSAL_BYTES, MOST_REFUSALS = 96, 64, 16
 LIMIT_FACTS, FACTS_BYTES = 8192, 1024
 RECENT_NS = 2_000_000_000
-_KILLING = ("container limit", "the machine's memory")
+_KILLING = ("container limit", "container limit, with swap", "the machine's memory")
 _HALVES = {"float64": "float32", "int64": "int32", "complex128": "complex64"}
 
 
