@@ -35,7 +35,11 @@ _needed: list[object] = []
 
 
 class MemoryGuardError(MemoryError):
-    """Memory would have run out: crashcart raised this in place of the kernel's kill. All variables are as they were."""
+    """Memory would have run out: crashcart raised this in place of the kernel's kill.
+
+    The process lives on with all its objects. The statement that failed may have been done in part, as with any exception:
+    a list may be half filled.
+    """
 
 
 MemoryGuardError.__module__ = "crashcart"
