@@ -187,12 +187,14 @@ def _follow_promise(state: State, view: View) -> State:
     """Memory that was given out and not yet touched: it grows by what is given out, and shrinks by what use grows. What is
     freed was touched as far as use falls with it; use that falls by itself (a process that ends) promises nothing."""
     before = state.view
-    if before is None or before.limit_bytes != view.limit_bytes:  # use is counted otherwise now
+    if before is None:
         return replace(state, touched_cpu_s=view.cpu_s)
+    ended = view.untouched_bytes - before.untouched_bytes
+    if before.limit_bytes != view.limit_bytes:  # use is counted otherwise now
+        return replace(state, touched_cpu_s=view.cpu_s, promised_bytes=max(0, state.promised_bytes - ended))
     given, grown = view.net_bytes - before.net_bytes, view.used_bytes - before.used_bytes
     freed_untouched = max(0, -given - max(0, -grown))
-    freed_untouched += view.untouched_bytes - before.untouched_bytes
-    promised = max(0, state.promised_bytes + max(0, given) - freed_untouched - max(0, grown))
+    promised = max(0, state.promised_bytes + max(0, given) - freed_untouched - ended - max(0, grown))
     touched_cpu_s = view.cpu_s if grown >= STILL_BYTES or given > 0 else state.touched_cpu_s
     if view.cpu_s - touched_cpu_s >= (SPARSE_SLOW_CPU_S if view.airbag_bytes else SPARSE_CPU_S):
         promised = 0

@@ -79,7 +79,11 @@ class Shared:
         self, folder: Path, directory: str, bound_bytes: int, floor_bytes: int, memory: Path = file.MEMORY
     ) -> None:
         self._file = file.make(folder, FILE_BYTES, memory)
-        self._map = mmap.mmap(self._file.handle, FILE_BYTES)
+        try:
+            self._map = mmap.mmap(self._file.handle, FILE_BYTES)
+        except (OSError, ValueError):
+            self._file.remove()
+            raise
         self.slots = Slots(self._map)
         self._view = memoryview(self._map)
         self._words = self._view.cast("q")

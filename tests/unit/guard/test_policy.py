@@ -111,6 +111,8 @@ def test_what_an_ended_process_never_touched_is_promised_no_longer() -> None:
     ended = replace(given, at_s=1.02, untouched_bytes=512 * MIB)
     assert after(CALM, given, ended).left_bytes == GIB + 512 * MIB - RESERVE
     assert after(CALM, given, ended, replace(ended, at_s=1.03)).left_bytes == GIB + 512 * MIB - RESERVE, "once"
+    larger = replace(ended, limit_bytes=2 * LIMIT)
+    assert after(CALM, given, larger).left_bytes == larger.room_bytes - 512 * MIB, "also while the limit changes"
 
 
 def test_without_room_small_blocks_are_squeezed_until_there_is_room_again() -> None:

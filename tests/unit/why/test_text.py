@@ -161,7 +161,9 @@ def seen(own_bytes: int | None, at_s: float = 9.0) -> Event:
 def test_what_the_guard_saw_of_a_device_counts_where_the_share_is_known() -> None:
     taken = held_by_others("", None, None, (seen(GIB),))
     assert taken is not None
-    assert taken.fact() == "after 9.0 s, device 0 (T4): 1.00 GiB of 16.0 GiB were free; this program itself held 1.00 GiB"
+    assert (
+        taken.fact() == "after 9.0 s, device 0 (T4): 1.00 GiB of 16.0 GiB were free; this program itself held 1.00 GiB"
+    )
     assert held_by_others("", None, None, (seen(14 * GIB),)) is None
     assert held_by_others("", None, None, (seen(None),)) is None, "whose memory it was is not known"
     assert held_by_others("", None, None, (seen(GIB), seen(14 * GIB, 20.0))) is None, "the last word counts"
