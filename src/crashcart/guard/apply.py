@@ -268,14 +268,16 @@ class Guard:
     def _ask(self, what: str, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]) -> None:
         """Ask the process that grows; a process without our handler is left alone."""
         assert self._requests is not None
+        if self._requests.is_waiting(view.at_s):
+            return
         pid = self._grower(shared, resident)
-        if self._requests.is_waiting(view.at_s) or pid is None or (what == "trim" and not may_be_disturbed(pid)):
+        if pid is None or (what == "trim" and not may_be_disturbed(pid)):
             return
         first = self._state.asking_since_s == view.at_s
         seconds_left = max(0.0, view.limit_bytes - view.used_bytes) / growth if growth > 0 else None
         facts = {
             "used_bytes": view.used_bytes, "limit_bytes": view.limit_bytes, "source": self._source,
-            "airbag_bytes": view.airbag_bytes, "zero_bytes": view.zero_bytes,
+            "airbag_bytes": view.airbag_bytes, "zero_bytes": view.zero_bytes, "raised_count": view.raised_count,
             "seconds_left": f"{seconds_left:.1f}" if seconds_left is not None and 0.05 < seconds_left < 60 else "",
         }  # fmt: skip
         self._requests.send(what, pid, facts, view.at_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import struct
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,13 +81,31 @@ def test_a_foreign_file_has_no_processes(tmp_path: Path, damage: bytes) -> None:
     assert read_processes(tmp_path / "nowhere") == ()
 
 
-def test_a_request_is_read_back_by_the_process_it_is_for(
-    shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def listening(shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard's module inside, here, beside the file."""
+    parts = inside.__package__
     monkeypatch.setattr(inside, "shared_file", str(tmp_path / FILE_NAME))
-    monkeypatch.setattr(
-        inside, "_part", lambda name: importlib.import_module(f"{inside.__package__}._crashcart_{name}")
-    )
+    monkeypatch.setattr(inside, "_part", lambda name: importlib.import_module(f"{parts}._crashcart_{name}"))
+    monkeypatch.setattr(inside, "_answered", 0)
+
+
+def ask(shared: Shared, number: int, raised_count: int) -> MemoryError | None:
+    figures = {"used_bytes": 9, "limit_bytes": 9, "source": "container limit", "raised_count": raised_count}
+    shared.write_request(number, {"pid": os.getpid(), "ask": "raise", **figures})
+    return inside._answer(sys._getframe())
+
+
+@pytest.mark.usefixtures("listening")
+def test_a_request_from_before_the_last_exception_is_not_followed(shared: Shared) -> None:
+    assert isinstance(ask(shared, 1, 0), MemoryError) and shared.raised_count == 1
+    assert ask(shared, 2, 0) is None, "the program was told while the guard was about to ask"
+    assert (shared.seen_request, shared.raised_count) == (2, 1)
+    assert isinstance(ask(shared, 3, 1), MemoryError)
+
+
+@pytest.mark.usefixtures("listening")
+def test_a_request_is_read_back_by_the_process_it_is_for(shared: Shared) -> None:
     assert inside._request() is None
     for number in range(1, 19):
         pid = os.getpid() if number % 3 == 0 else 1

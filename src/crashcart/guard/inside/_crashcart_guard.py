@@ -115,13 +115,16 @@ def _answer(frame: Any) -> MemoryGuardError | None:
 def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
     """The exception for the main thread; none where another thread was told, or where this is no place for it."""
     global _answered
+    if _raised_count() != request["raised_count"]:  # the program was told after the guard looked, and before it asked
+        _answered = request["number"]
+        return None
     chosen = _part("places").choose(frame)
     if chosen is None or _refusal(None) is not None:  # who was refused just now has been told
         return None
     ident, frame = chosen
     words = _part("words").of_growth(request, _part("places").outward(frame))
     _answered = request["number"]
-    _count_raised()
+    write_word(RAISED, request["raised_count"] + 1)
     if ident is not None:
         _raise_in(ident, words)
     return MemoryGuardError(words) if ident is None else None
@@ -181,9 +184,8 @@ def _simple(ctypes: Any, code: str) -> Any:
     return type("Value", (ctypes._SimpleCData,), {"_type_": code})
 
 
-def _count_raised() -> None:
-    count = int.from_bytes(_part("words").read_part(shared_file, RAISED, 8), "little")
-    write_word(RAISED, count + 1)
+def _raised_count() -> int:
+    return int.from_bytes(_part("words").read_part(shared_file, RAISED, 8), "little")
 
 
 def write_word(offset: int, value: int) -> None:
