@@ -222,7 +222,7 @@ class Guard:
             if each.number > self._refused:
                 self._note(
                     "guard",
-                    f"refused {size(each.size_bytes)} to {each.who}: {size(max(0, each.left_bytes))} were left",
+                    f"refused {size(each.size_bytes)} to {_library_name(each.who)}: {size(max(0, each.left_bytes))} were left",
                     step="refuse", pid=each.pid, size_bytes=each.size_bytes, left_bytes=each.left_bytes, who=each.who,
                     limit_bytes=view.limit_bytes, source=self._source,
                 )  # fmt: skip
@@ -346,3 +346,9 @@ def _growth(before: policy.View | None, view: policy.View) -> float:
     if before is None or view.at_s <= before.at_s:
         return 0.0
     return (view.used_bytes - before.used_bytes) / (view.at_s - before.at_s)
+
+
+def _library_name(file_name: str) -> str:
+    """A library as people call it; the C part keeps only the beginning of its file's name."""
+    name = file_name.partition(".")[0]
+    return "NumPy" if name.endswith("multiarray_umath") else "the interpreter" if name.startswith("python") else name
