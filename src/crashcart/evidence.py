@@ -95,6 +95,9 @@ class Sample:
     threads: int | None = None
     children: int | None = None
     gpu_used_bytes: int | None = None
+    touched_bytes: int | None = None
+    """What the program's processes came to hold of their own since the first sample, less what they gave back; pages of
+    files are not counted, nor what a fork shares."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ class Guard:
             sum(each.dense_bytes for each in slots.living),
             self._bound_bytes(shared), shared.python_bytes, shared.refused_count, shared.raised_count,
             sample.tree_rss_bytes, *self._rivals(sample, resident), slots.touched_zero_bytes(),
-            slots.untouched_bytes,
+            slots.untouched_bytes, sample.touched_bytes,
         )  # fmt: skip
 
     def _bound_bytes(self, shared: Shared) -> int:

@@ -89,6 +89,9 @@ class View:
     """Zeroes of NumPy on the airbag that have been touched: what nobody was sure to need, and does."""
     untouched_bytes: int = 0
     """What processes that have ended had been given and never touched, so far."""
+    touched_bytes: int | None = None
+    """What the program came to hold of its own so far, less what it gave back; None where it is not known. The use of a
+    group also moves with page cache, whose figure lags behind: what is written to the airbag looks like use for a moment."""
 
     @property
     def room_bytes(self) -> int:
@@ -103,7 +106,8 @@ class State:
     view: View | None = None
     promised_bytes: int = 0
     touched_cpu_s: float = 0.0
-    """Processor time when use last grew: until then, promised memory was being touched."""
+    """Processor time when the program last filled any memory, the airbag's included: it may have come to the promised one
+    since."""
     squeezed: bool = False
     warned: bool = False
     ready_at_s: float | None = None
@@ -192,13 +196,20 @@ def _follow_promise(state: State, view: View) -> State:
     ended = view.untouched_bytes - before.untouched_bytes
     if before.limit_bytes != view.limit_bytes:  # use is counted otherwise now
         return replace(state, touched_cpu_s=view.cpu_s, promised_bytes=max(0, state.promised_bytes - ended))
-    given, grown = view.net_bytes - before.net_bytes, view.used_bytes - before.used_bytes
+    given, grown = view.net_bytes - before.net_bytes, _grown_bytes(before, view)
     freed_untouched = max(0, -given - max(0, -grown))
     promised = max(0, state.promised_bytes + max(0, given) - freed_untouched - ended - max(0, grown))
-    touched_cpu_s = view.cpu_s if grown >= STILL_BYTES or given > 0 else state.touched_cpu_s
+    fills = grown >= STILL_BYTES or (view.held_bytes or 0) - (before.held_bytes or 0) >= STILL_BYTES
+    touched_cpu_s = view.cpu_s if fills or given > 0 else state.touched_cpu_s
     if view.cpu_s - touched_cpu_s >= (SPARSE_SLOW_CPU_S if view.airbag_bytes else SPARSE_CPU_S):
         promised = 0
     return replace(state, promised_bytes=promised, touched_cpu_s=touched_cpu_s)
+
+
+def _grown_bytes(before: View, view: View) -> int:
+    if before.touched_bytes is None or view.touched_bytes is None:
+        return view.used_bytes - before.used_bytes
+    return view.touched_bytes - before.touched_bytes
 
 
 def _get_ready(state: State, view: View) -> tuple[State, tuple[Step, ...]]:

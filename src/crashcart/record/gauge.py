@@ -12,7 +12,7 @@ from __future__ import annotations
 from crashcart.evidence import Sample
 from crashcart.probe.gpu import GpuReader
 from crashcart.probe.memory import MemoryGroup, Swap, find_groups, group_swap, read_host
-from crashcart.probe.process import ProcessReader, ProcessTree, process_name, proportional_bytes
+from crashcart.probe.process import ProcessReader, ProcessSample, ProcessTree, process_name, proportional_bytes
 
 REFRESH_FAR_S = 1.0
 REFRESH_NEAR_S = 0.02
@@ -78,6 +78,8 @@ class Gauge:
         self.cpu_s = 0.0
         """Processor seconds of the program and its descendants, those that ended included."""
         self._cpu_seen_s: dict[int, float] = {}
+        self._anon_bytes: dict[int, int] = {}
+        self._touched_bytes = 0
         self._readers: dict[int, ProcessReader] = {}
         self._tree_at_s = float("-inf")
         self._gpu = gpu
@@ -94,13 +96,13 @@ class Gauge:
         if at_s - self._tree_at_s >= (TREE_S / 5 if near else TREE_S):
             self._tree_at_s = at_s
             self.refresh_tree()
-        self._count_cpu(self.pid, own.cpu_s)
+        self._count(self.pid, own)
         below_bytes = self._descendants_bytes()
         self._own_bytes = own.rss_bytes
         used_bytes, limit_bytes = self._tightest(at_s, own.anon_bytes + below_bytes)
         return Sample(
             round(at_s, 3), own.rss_bytes, own.rss_bytes + below_bytes, used_bytes, limit_bytes, round(self.cpu_s, 3),
-            own.threads, len(self.descendants), self._gpu_bytes(at_s),
+            own.threads, len(self.descendants), self._gpu_bytes(at_s), self._touched_bytes,
         )  # fmt: skip
 
     def _gpu_bytes(self, at_s: float) -> int | None:
@@ -122,6 +124,7 @@ class Gauge:
     def _forget(self, pid: int) -> None:
         self._readers.pop(pid).close()
         self._cpu_seen_s.pop(pid, None)
+        self._anon_bytes.pop(pid, None)
         name, rss_bytes = self.descendants.pop(pid)
         self.gone.append((pid, name, rss_bytes))
 
@@ -133,7 +136,7 @@ class Gauge:
                 self._forget(pid)
             else:
                 self.descendants[pid] = (self.descendants[pid][0], sample.rss_bytes)
-                self._count_cpu(pid, sample.cpu_s)
+                self._count(pid, sample)
                 total += sample.anon_bytes
         return total
 
@@ -172,6 +175,9 @@ class Gauge:
         for group in self.groups:
             group.close()
 
-    def _count_cpu(self, pid: int, cpu_s: float) -> None:
-        self.cpu_s += max(0.0, cpu_s - self._cpu_seen_s.get(pid, 0.0))
-        self._cpu_seen_s[pid] = cpu_s
+    def _count(self, pid: int, sample: ProcessSample) -> None:
+        """A process that is seen for the first time brings nothing of its own: what it has may be its parent's."""
+        self.cpu_s += max(0.0, sample.cpu_s - self._cpu_seen_s.get(pid, 0.0))
+        self._cpu_seen_s[pid] = sample.cpu_s
+        self._touched_bytes += sample.anon_bytes - self._anon_bytes.get(pid, sample.anon_bytes)
+        self._anon_bytes[pid] = sample.anon_bytes

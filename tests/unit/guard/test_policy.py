@@ -88,6 +88,23 @@ def test_a_program_on_its_airbag_has_longer_to_touch_what_it_was_promised() -> N
     assert after(CALM, given, replace(given, at_s=9.0, cpu_s=SPARSE_SLOW_CPU_S)).left_bytes == 2 * GIB - RESERVE
 
 
+def test_page_cache_that_looks_like_use_for_a_moment_touches_no_promise() -> None:
+    """What is written to the airbag comes and goes in the group's use, since the figure of the page cache lags behind."""
+    given = replace(CALM, at_s=1.01, net_bytes=GIB, airbag_bytes=GIB, touched_bytes=0)
+    teeth = [replace(given, at_s=1.1 + step / 10, used_bytes=GIB + step % 2 * 64 * MIB) for step in range(41)]
+    assert after(replace(CALM, touched_bytes=0), given, *teeth).left_bytes == GIB - RESERVE
+    touched = replace(given, at_s=9.0, used_bytes=GIB + 512 * MIB, touched_bytes=512 * MIB)
+    assert after(replace(CALM, touched_bytes=0), given, *teeth, touched).left_bytes == GIB - RESERVE
+
+
+def test_a_program_that_fills_its_airbag_has_not_left_its_promise() -> None:
+    given = replace(CALM, at_s=1.01, net_bytes=GIB, airbag_bytes=GIB, held_bytes=GIB)
+    filling = [
+        replace(given, at_s=2.0 + step, cpu_s=float(step), held_bytes=GIB + step * 64 * MIB) for step in range(9)
+    ]
+    assert after(CALM, given, *filling).left_bytes == GIB - RESERVE
+
+
 def test_use_that_falls_by_itself_promises_nothing() -> None:
     high = replace(CALM, used_bytes=2 * GIB, net_bytes=GIB)
     ended = replace(high, at_s=1.1, used_bytes=GIB)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from crashcart.probe.memory import HostMemory, MemoryGroup, Swap, group_swap
-from crashcart.record.gauge import REFRESH_FAR_S, Bound
+from crashcart.record.gauge import REFRESH_FAR_S, Bound, Gauge
 from crashcart.units import GIB, MIB
 
 HOST = HostMemory(16 * GIB, 8 * GIB, 4 * GIB, 3 * GIB)
@@ -85,3 +88,35 @@ def test_swap_that_is_not_told_of_or_never_used_is_not_counted(tmp_path: Path) -
     assert group_swap([own], HOST, tmp_path) != Swap()
     assert group_swap([own, group(tmp_path / "silent")], HOST, tmp_path) == Swap()
     assert group_swap([MemoryGroup(1, tmp_path, "")], HOST, tmp_path) == Swap(), "version 1 counts otherwise"
+
+
+STEPS = """
+import mmap, os, sys
+def told(): print(flush=True), sys.stdin.readline()
+told(); block = bytearray(64 << 20)
+told(); child = os.fork()
+if child == 0: sys.stdin.read(); os._exit(0)
+told(); file = open(sys.argv[1], "w+b"); file.truncate(64 << 20); mapped = mmap.mmap(file.fileno(), 0); mapped[:] = bytes(64 << 20)
+told(); del block
+told()
+"""
+
+
+def test_what_a_program_touches_is_counted_without_files_and_forks(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", STEPS, str(tmp_path / "file")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdin is not None and child.stdout is not None
+    gauge = Gauge(child.pid)
+    touched = []
+    for step in range(5):
+        child.stdout.readline()
+        time.sleep(0.05)
+        sample = gauge.read(float(10 * step), near=True)
+        assert sample is not None and sample.touched_bytes is not None
+        touched.append(round(sample.touched_bytes / (64 << 20), 1))
+        child.stdin.write("\n")
+        child.stdin.flush()
+    child.communicate(timeout=20)
+    gauge.close()
+    assert touched == [0.0, 1.0, 1.0, 1.0, 0.0]
