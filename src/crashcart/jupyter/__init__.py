@@ -1,0 +1,1 @@
+"""crashcart in Jupyter: the kernel side, and what the server and JupyterLab show."""
