@@ -26,6 +26,16 @@ class Frame:
     """Whether the frame is the user's own code (not the standard library, an installed package or crashcart)."""
     looped: bool | None = None
     """Whether the line is in a loop of its function, as far as its source tells."""
+    cell: str | None = None
+    """The number of the notebook cell that it is in (or its id, where it has no number)."""
+    cell_id: str | None = None
+
+    @property
+    def spot(self) -> str:
+        """Its shortest name: `train.py:5`, `cell [7], line 3`."""
+        if self.cell is not None:
+            return f"cell [{self.cell}], line {self.line}"
+        return f"{self.file.rpartition('/')[2]}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +379,39 @@ class ChildEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """One execution of a notebook's cell."""
+
+    number: int | None
+    """The execution count; None for code that a front end ran without one."""
+    id: str | None
+    file: str
+    """What its frames have for a file name."""
+    source: str
+    pid: int
+    began_s: float
+    ended_s: float | None = None
+    """None where it never ended."""
+    error: str | None = None
+    """The name of the exception that ended it."""
+    before_bytes: int | None = None
+    """The kernel's resident memory when it began."""
+    after_bytes: int | None = None
+    peak_bytes: int | None = None
+    """The kernel's highest mark, if it was reached in this cell."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: `cell [7]`."""
+        return f"cell [{self.number}]" if self.number is not None else f"cell {self.id or '?'}"
+
+    @property
+    def added_bytes(self) -> int | None:
+        """By how much memory was more after it than before."""
+        return self.after_bytes - self.before_bytes if self.after_bytes and self.before_bytes else None
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """All facts of one run. Rules ask for sections by name; None means that the section was not collected."""
 
@@ -386,6 +429,8 @@ class Evidence:
     gpus: tuple[GpuDevice, ...] | None = None
     disks: tuple[Disk, ...] | None = None
     children: tuple[ChildEnd, ...] | None = None
+    cells: tuple[Cell, ...] | None = None
+    """The cells that a notebook's kernel ran, in order; the oldest may be missing."""
     files: Mapping[str, int | None] | None = None
     """Bytes of the files that the uncaught errors name, as they were at the end; None where one was not there."""
     ending: Ending | None = None
@@ -397,4 +442,6 @@ def place(frame: Frame | None, age_s: float | None = None, op: str | None = None
     """A frame as the place of a finding."""
     if frame is None:
         return None
-    return Where(frame.file, frame.line, frame.function, frame.source, op=op, age_s=age_s)
+    return Where(
+        frame.file, frame.line, frame.function, frame.source, frame.cell, op=op, age_s=age_s, cell_id=frame.cell_id
+    )

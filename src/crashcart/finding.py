@@ -75,6 +75,8 @@ class Where:
     op: str | None = None
     age_s: float | None = None
     """How long before the end the place was seen; None where it is the very end."""
+    cell_id: str | None = None
+    """The notebook's own id of the cell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from crashcart.blackbox.cells import CellFrames, read_cells
 from crashcart.blackbox.codec import from_plain
 from crashcart.blackbox.crashfile import read_crash
 from crashcart.blackbox.output import read_output
@@ -65,6 +66,7 @@ class _Raw:
     inside: list[Record]
     own: OwnCode
     kept: Record
+    cells: CellFrames
     seen_sources: dict[tuple[str, int], tuple[str | None, bool | None]] = field(default_factory=dict)
 
 
@@ -91,6 +93,7 @@ def read_recording(folder: Path) -> Evidence:
         gpus=tuple(_sections(GpuDevice, raw.run.get("gpus"))) if raw.run.get("gpus") is not None else None,
         disks=tuple(_sections(Disk, (raw.ending or {}).get("disks"))) if raw.ending else None,
         children=tuple(_children(raw, pid)),
+        cells=raw.cells.cells or None,
         files=raw.kept.get("files"),
         ending=_ending(raw, pid),
         absent={**absent, **(raw.ending or {}).get("absent", {})},
@@ -114,10 +117,12 @@ def _load(folder: Path) -> _Raw:
     inside.sort(key=lambda record: record.get("unix_s", 0.0))
     prefixes = sorted({prefix for record in inside for prefix in record.get("prefixes", ())})
     events = [record for record in _ring(folder / "events.ring") if "kind" in record and "at_s" in record]
+    cells = [record for path in sorted(folder.glob("cells-*.ring")) for record in _ring(path)]
     return _Raw(
         folder, run, _read_json(folder / "ending.json"), [samples[at_s] for at_s in sorted(samples)], events,
         [record for record in _ring(folder / "stacks.ring") if "pid" in record and "reason" in record], inside,
         OwnCode(prefixes), _read_json(folder / "kept.json") or {},
+        CellFrames(tuple(read_cells(cells, run["program"]["started_unix_s"]))),
     )  # fmt: skip
 
 
@@ -249,7 +254,10 @@ def _with_sources(raw: _Raw, stack: Stack) -> Stack:
 
 
 def _with_source(raw: _Raw, frame: Frame) -> Frame:
-    """The line's text as it stood when the program ended, where that was kept; else as it stands now."""
+    """The line's text as it stood when the program ended, where that was kept; else as it stands now. A cell's is known."""
+    in_cell = raw.cells.find(frame)
+    if in_cell is not None:
+        return in_cell
     if not frame.own:
         return frame
     if "sources" in raw.kept:

@@ -22,6 +22,7 @@ COMMANDS = {
     "guard": "say how far programs are protected from dying of memory here",
     "why": "explain the last death, a given recording, or a pasted log",
     "list": "list the recorded runs",
+    "jupyter": "have Jupyter's kernels recorded and guarded",
     "rule": "print the manual page of a rule",
 }
 
@@ -69,7 +70,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 def overview() -> str:
     """The commands, a line each."""
-    lines = [f"  {name:<6} {what}" for name, what in COMMANDS.items()]
+    lines = [f"  {name:<8} {what}" for name, what in COMMANDS.items()]
     return (
         "usage: crashcart COMMAND …\n\nNo kernel dies unexplained.\n\n"
         + "\n".join(lines)

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", help="write the report as a page to FILE")
     parser.add_argument("--no-guard", action="store_true", help="only record: let the program die of memory")
     parser.add_argument(
-        "--limit", metavar="SIZE", type=_size, help="guard at SIZE (4G, 512M) if the machine allows more"
+        "--limit", metavar="SIZE", type=limit_size, help="guard at SIZE (4G, 512M) if the machine allows more"
     )
     parser.add_argument(
         "--airbag",
@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     return done.exit_code
 
 
-def _size(text: str) -> int:
+def limit_size(text: str) -> int:
+    """A limit for the guard, as an option's type."""
     try:
         found = parse_size(text)
     except ValueError as error:

@@ -1,1 +1,1 @@
-"""crashcart in Jupyter: the kernel side, and what the server and JupyterLab show."""
+"""crashcart in notebooks: kernels that are watched from their start, magics, and the extensions of server and Lab."""

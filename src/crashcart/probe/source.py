@@ -1,9 +1,9 @@
 """Whose code a frame is, and what its line says.
 
 Covers: telling the user's own files from the interpreter's, installed packages', generated ones and ours, also for
-paths of other machines (a pasted traceback); the text of one statement in a file that is still there, and which lines
-fill a container of a given name.
-Does not cover: cells of notebooks, whose text is in no file.
+paths of other machines (a pasted traceback); the text of one statement, whether it is in a loop, and which lines fill a
+container of a given name, in a file that is still there or in the text of a notebook's cell.
+Does not cover: where the text of a cell comes from (`blackbox/cells.py`).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _WINDOWS_INTERPRETER = re.compile(
 _GENERATED = ("<frozen ", "<__array_function__", "<decorator-gen", "<attrs generated", "<eval_with_key>")
 # TensorFlow's rewritten copy of a function, its own libraries' included, in a file that is gone by the time of reading.
 _AUTOGRAPH = "__autograph_generated_file"
+_NOT_PYTHON = re.compile(r"^(\s*)([%!?].*)$")
 
 _OWN_PACKAGE = tuple({f"{path.parent.parent}/" for path in (Path(__file__), Path(__file__).resolve())})
 
@@ -127,8 +128,12 @@ def source_line(file: str, line: int) -> str | None:
 
     A statement over several lines is joined, without its comments, and cut at 200 characters.
     """
-    lines = _lines(file)
-    if lines is None or not 1 <= line <= len(lines):
+    return statement_at(_lines(file) or [], line)
+
+
+def statement_at(lines: list[str], line: int) -> str | None:
+    """The same for a text that is not in a file."""
+    if not 1 <= line <= len(lines):
         return None
     text = _statement(lines, line) or lines[line - 1].strip()
     if len(text) > _MOST_CHARACTERS:
@@ -138,8 +143,12 @@ def source_line(file: str, line: int) -> str | None:
 
 def in_loop(file: str, line: int) -> bool | None:
     """Whether a line is in a `for` or `while` of its own function; None where the source is not to be had."""
-    lines = _lines(file)
-    if lines is None or not 1 <= line <= len(lines):
+    return loop_at(_lines(file) or [], line)
+
+
+def loop_at(lines: list[str], line: int) -> bool | None:
+    """The same for a text that is not in a file."""
+    if not 1 <= line <= len(lines):
         return None
     try:
         tree = ast.parse("\n".join(lines))
@@ -157,14 +166,24 @@ def filling_lines(file: str, names: Iterable[str]) -> dict[str, list[tuple[int, 
 
     A name may be dotted (`trainer.history`); then its last part counts, since methods call the object `self`.
     """
-    lines = _lines(file)
+    return fillings(_lines(file) or [], names)
+
+
+def fillings(lines: list[str], names: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
+    """The same for a text that is not in a file."""
     try:
-        tree = ast.parse("\n".join(lines or []))
+        tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError):
         return {}
     statements = [node for node in ast.walk(tree) if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign))]
     found = {name: sorted({node.lineno for node in statements if _fills(node, name)}) for name in names}
     return {name: [(line, _function_at(tree, line)) for line in each] for name, each in found.items()}
+
+
+def cell_lines(text: str) -> list[str]:
+    """The lines of a cell as Python: lines for the shell and magics are left empty of meaning, and the count stays."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return [_NOT_PYTHON.sub(r"\1pass  # \2", line) for line in lines]
 
 
 def _fills(node: ast.stmt, name: str) -> bool:

@@ -2,6 +2,8 @@
 
 Covers: one wait that wakes for the end of the child, for signals sent to us, or after a while; forwarding; stopping and
 continuing together with the program under a terminal.
+A program with a process group of its own (a kernel) gets everything from us, and so does its whole group: whoever signals a
+kernel means that.
 Does not cover: sampling (`watch.py`). The terminal's own signals (Ctrl-C, Ctrl-Z, a hang-up) reach the program by
 themselves, since it shares our process group. A signal that a process sent may have been sent to the whole group, which
 cannot be seen; it is handed on unless the program has it pending already or ends of it at once.
@@ -45,14 +47,16 @@ def restore(mask: set[int]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def wait(pid: int, timeout_s: float) -> Passed | None:
+def wait(pid: int, timeout_s: float, own_group: bool = False) -> Passed | None:
     """Wait for a signal; forward it if it was sent to us alone. Returns what passed, None at the end of the time or for
     news of the child."""
     info = signal.sigtimedwait(WAITED, timeout_s)
     if info is None or info.si_signo == _NEWS_OF_CHILD:
         return None
     from_kernel = info.si_code > 0
-    if not from_kernel and not _reached_program(pid, info.si_signo):
+    if own_group:
+        _send(-pid, info.si_signo)
+    elif not from_kernel and not _reached_program(pid, info.si_signo):
         _send(pid, info.si_signo)
     sender = "the terminal" if from_kernel else _sender(info.si_pid)
     return Passed(info.si_signo, sender, time.monotonic())

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,22 @@ class Run:
     """Why there is no recording, or why it stopped early."""
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """In what way a program is run, where that differs from a command at a prompt: a kernel, say."""
+
+    own_group: bool = False
+    """It gets a process group of its own, and the signals that reach us reach that whole group."""
+    tied: bool = False
+    """It ends when we do, and we end when the process that started us is gone."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Added to its environment."""
+    name: str | None = None
+    """What it is called, where its command line does not tell."""
+    opened: Callable[[Path], None] | None = None
+    """Called with the folder of the recording before the program starts."""
+
+
 @dataclass(slots=True)
 class _Before:
     """What was read before the start, to be compared at the end."""
@@ -59,18 +75,26 @@ class _Before:
     limit_hits_group: int | None = None
 
 
-def run(argv: Sequence[str], hold_signals: bool = False, attendant: Attendant | None = None) -> Run:
+COMMAND = Manner()
+
+
+def run(
+    argv: Sequence[str],
+    hold_signals: bool = False,
+    attendant: Attendant | None = None,
+    manner: Manner = COMMAND,
+) -> Run:
     """Run a command, recorded as well as can be, and return how it ended. CannotStartError if it cannot be run.
 
     An attendant (the guard) sees every sample and may act; without a recording there is none.
     With `hold_signals` the signals stay held back afterwards, for a caller that still has a verdict to print: a second
     Ctrl-C was meant for the program, too.
     """
-    recorder, unrecorded = _open(argv)
+    recorder, unrecorded = _open(argv, manner)
     mask = relay.block()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL) if hold_signals else None
     try:
-        watch, before = _start(argv, recorder, mask, attendant if recorder is not None else None)
+        watch, before = _start(argv, recorder, mask, attendant if recorder is not None else None, manner)
         ended = watch.until_end()
         failure = _finish(recorder, watch, before, ended) if recorder is not None else unrecorded
         watch.close()
@@ -102,9 +126,10 @@ def _argv(pid: int) -> list[str]:
 
 
 def _start(
-    argv: Sequence[str], recorder: Recorder | None, mask: set[int], attendant: Attendant | None
+    argv: Sequence[str], recorder: Recorder | None, mask: set[int], attendant: Attendant | None, manner: Manner
 ) -> tuple[Watch, _Before]:
-    environment = dict(os.environ)
+    tether = {spawn.TETHER_VARIABLE: str(os.getpid())} if manner.tied else {}
+    environment = {**os.environ, **tether, **manner.variables}
     unattended: str | None = None
     if recorder is not None:
         environment = spawn.hooked_environment(environment, recorder.folder)
@@ -112,7 +137,7 @@ def _start(
     before = _Before(KernelLogReader(), oom_kills_host(), str(Path.cwd()))
     started_s = time.monotonic()
     try:
-        pid = spawn.spawn(argv, environment, mask)
+        pid = spawn.spawn(argv, environment, mask, manner.own_group)
     except spawn.CannotStartError:
         if recorder is not None:
             store.remove(recorder.folder)
@@ -120,6 +145,7 @@ def _start(
     _outlive()
     ceiling_bytes = attendant.ceiling_bytes if attendant is not None else None
     watch = Watch(pid, recorder, _gauge(pid, recorder, before, ceiling_bytes), started_s)
+    watch.own_group, watch.tied_to = manner.own_group, os.getppid() if manner.tied else None
     if recorder is not None:
         try:
             recorder.started(pid, watch.gauge.process.start_ticks())
@@ -169,11 +195,14 @@ def _outlive() -> None:
         return
 
 
-def _open(argv: Sequence[str]) -> tuple[Recorder | None, str | None]:
+def _open(argv: Sequence[str], manner: Manner) -> tuple[Recorder | None, str | None]:
     folder: Path | None = None
     try:
-        folder = store.new_folder(spawn.program_name(argv))
-        return Recorder(folder, _starting_facts(argv)), None
+        folder = store.new_folder(manner.name or spawn.program_name(argv))
+        recorder = Recorder(folder, _starting_facts(argv, manner.name))
+        if manner.opened is not None:
+            manner.opened(folder)
+        return recorder, None
     except OSError as error:
         reason = f"{error.strerror or error}: {error.filename or 'the folder of recordings'}"
     except (
@@ -185,7 +214,7 @@ def _open(argv: Sequence[str]) -> tuple[Recorder | None, str | None]:
     return None, reason
 
 
-def _starting_facts(argv: Sequence[str]) -> dict[str, Any]:
+def _starting_facts(argv: Sequence[str], name: str | None = None) -> dict[str, Any]:
     gpus = gpu.read_gpus() if gpu.has_driver() else ()
     absent = {} if gpus is not None else {"gpus": gpu.absent_reason()}
     output_kept = native.library() is not None
@@ -197,7 +226,7 @@ def _starting_facts(argv: Sequence[str]) -> dict[str, Any]:
             "argv": redacted,
             "cwd": str(Path.cwd()),
             "started_unix_s": time.time(),
-            "name": spawn.program_name(redacted),
+            "name": name or spawn.program_name(redacted),
         },
         "watcher_pid": os.getpid(),
         "machine": to_plain(machine.read_machine(os.getpid())),

@@ -1,7 +1,7 @@
 """Starting the user's program with our hooks in reach and everything else as it was.
 
 Covers: the environment additions (PYTHONPATH, LD_PRELOAD, CRASHCART_RECORDING), the spawn itself with the caller's
-descriptors, process group, signal mask and dispositions, and the name by which the program is spoken of.
+descriptors, process group (or one of its own), signal mask and dispositions, and the name by which the program is spoken of.
 Does not cover: watching it (`watch.py`).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from crashcart.errors import CrashcartError
@@ -17,6 +18,10 @@ from crashcart.record.native import library
 
 INSIDE = Path(__file__).parent / "inside"
 RECORDING_VARIABLE = "CRASHCART_RECORDING"
+INSIDE_VARIABLE = "CRASHCART_INSIDE"
+TETHER_VARIABLE = "CRASHCART_TETHER"
+"""The pid whose death a program does not survive; the preloaded library sees to it."""
+CELLS = INSIDE / "_crashcart_cells.py"
 
 
 class CannotStartError(CrashcartError):
@@ -42,10 +47,12 @@ def hooked_environment(environment: Mapping[str, str], folder: Path) -> dict[str
     return hooked
 
 
-def spawn(argv: Sequence[str], environment: Mapping[str, str], mask: Iterable[int]) -> int:
-    """Start the command and return its pid. It has our descriptors and process group, and the given signal mask."""
+def spawn(argv: Sequence[str], environment: Mapping[str, str], mask: Iterable[int], own_group: bool = False) -> int:
+    """Start the command and return its pid. It has our descriptors, the given signal mask, and our process group or, where
+    asked for, one of its own."""
+    start = partial(os.posix_spawnp, setpgroup=0) if own_group else os.posix_spawnp
     try:
-        return os.posix_spawnp(
+        return start(
             argv[0],
             list(argv),
             dict(environment),

@@ -83,6 +83,10 @@ class Watch:
         self._quiet_told = False
         self._short_told = False
         self.attendant: Attendant | None = None
+        self.own_group = False
+        """Whether the program has a process group of its own, to which signals are handed on."""
+        self.tied_to: int | None = None
+        """The parent without which the program is to end; None where it goes on."""
 
     def now_s(self) -> float:
         """Seconds since the program started."""
@@ -95,7 +99,11 @@ class Watch:
             if ended is not None:
                 return ended
             timeout_s = self._look() if self.recorder is not None and self.failure is None else pace.LONGEST_S
-            passed = relay.wait(self.pid, timeout_s)
+            if self.tied_to is not None and os.getppid() != self.tied_to:
+                self._note("orphaned", f"pid {self.tied_to}, which had started this, is gone")
+                os.killpg(self.pid, signal.SIGKILL)
+                self.tied_to = None
+            passed = relay.wait(self.pid, timeout_s, self.own_group)
             if passed is not None:
                 self.passed = passed
                 self._note("signal", f"{signal_name(passed.number)} from {passed.sender}")

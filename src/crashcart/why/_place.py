@@ -80,7 +80,7 @@ def growth_words(
     if found is None or found[1] < 32 * MIB:
         return ()
     frame, grown_bytes = found
-    return (f"{size(grown_bytes)} came while {frame.file.rpartition('/')[2]}:{frame.line} ran",)
+    return (f"{size(grown_bytes)} came while {frame.spot} ran",)
 
 
 def threads_words(count: int) -> str:

@@ -7,16 +7,18 @@ Does not cover: judging.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from crashcart.blackbox.cells import CellFrames
 from crashcart.blackbox.read import read_recording
 from crashcart.evidence import Ending, Evidence, Frame, KernelLog
 from crashcart.probe.kernel_log import find_lines
 from crashcart.probe.log import find_errors
 from crashcart.probe.machine import boot_id
 from crashcart.probe.process import is_alive
-from crashcart.probe.source import OwnCode, changed_unix_s, filling_lines, source_line
+from crashcart.probe.source import OwnCode, cell_lines, changed_unix_s, filling_lines, fillings, source_line
 
 MOST_FILES = 16
 
@@ -44,12 +46,9 @@ def _with_filling_lines(evidence: Evidence) -> Evidence:
     """Where the user's source has one line that fills a named container: a sample may never have met it running."""
     if not evidence.holders:
         return evidence
-    files = _unchanged_own_files(evidence)
     names = {each.name for note in evidence.holders for each in note.holders if each.count is not None}
-    found = [(file, filling_lines(file, names)) for file in files]
-    lines = {
-        name: _only_line([(file, *each) for file, known in found for each in known.get(name, ())]) for name in names
-    }
+    found = [*_in_files(evidence, names), *_in_cells(evidence, names)]
+    lines = {name: _only([frame for filled, frame in found if filled == name]) for name in names}
     notes = (
         replace(note, holders=tuple(replace(each, filled_at=lines.get(each.name)) for each in note.holders))
         for note in evidence.holders
@@ -68,11 +67,23 @@ def _unchanged_own_files(evidence: Evidence) -> list[str]:
     return [file for file in list(files)[:MOST_FILES] if (changed_unix_s(file) or ended_s) < ended_s]
 
 
-def _only_line(found: list[tuple[str, int, str]]) -> Frame | None:
-    if len(found) != 1:
-        return None
-    file, line, function = found[0]
-    return Frame(file, line, function, source_line(file, line), own=True)
+def _in_files(evidence: Evidence, names: set[str]) -> Iterator[tuple[str, Frame]]:
+    for file in _unchanged_own_files(evidence):
+        for name, places in filling_lines(file, names).items():
+            for line, function in places:
+                yield name, Frame(file, line, function, source_line(file, line), own=True)
+
+
+def _in_cells(evidence: Evidence, names: set[str]) -> Iterator[tuple[str, Frame]]:
+    cells = CellFrames(evidence.cells or ())
+    for cell in {each.file: each for each in evidence.cells or ()}.values():
+        for name, places in fillings(cell_lines(cell.source), names).items():
+            for line, function in places:
+                yield name, cells.find(Frame(cell.file, line, function)) or Frame(cell.file, line, function)
+
+
+def _only(found: list[Frame]) -> Frame | None:
+    return found[0] if len(found) == 1 else None
 
 
 def _unseen(evidence: Evidence) -> Evidence:

@@ -138,4 +138,4 @@ def _waiting(dumps: list[StackDump]) -> tuple[StackDump, Stack, Frame] | None:
 
 
 def _short(frame: Frame | None) -> str:
-    return f"{frame.file.rpartition('/')[2]}:{frame.line}" if frame is not None else "?"
+    return frame.spot if frame is not None else "?"

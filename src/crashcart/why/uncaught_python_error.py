@@ -106,7 +106,7 @@ def _facts(main: ErrorRecord, frame: Frame | None) -> Iterator[str]:
 def _at(frame: Frame | None) -> str:
     if frame is None:
         return ""
-    return f" at {frame.file.rpartition('/')[2]}:{frame.line}" + (f" `{frame.source}`" if frame.source else "")
+    return f" at {frame.spot}" + (f" `{frame.source}`" if frame.source else "")
 
 
 def _remedy(said: Said, environment: Environment | None) -> Iterator[str]:

@@ -1,20 +1,18 @@
 """How the lives of a kernel ended: the verdicts that the Lab extension shows.
 
-Covers: judging recordings once and remembering the verdict; leaving out ends that were asked for (an orderly exit, a
-shutdown by this very server).
+Covers: judging recordings once and remembering the verdict; leaving out ends that were asked for (a restart, a shutdown).
 Does not cover: finding the recordings of a kernel (`recordings.py`).
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from typing import Any
 
 from crashcart.errors import UnreadableRecordingError
-from crashcart.evidence import Ending, Evidence
-from crashcart.finding import Cause, Report
+from crashcart.evidence import Evidence
+from crashcart.jupyter.kernel import died
 from crashcart.jupyter.server.present import history
 from crashcart.jupyter.server.recordings import Recording
 from crashcart.report.json import to_document
@@ -87,7 +85,7 @@ def _judged(recording: Recording) -> Row | None:
         return _line(name, None, {"headline": str(error)})
     except Exception as error:  # our own failure must not hide the kernel's memory, which is in the same answer
         return _line(name, None, {"headline": f"The verdict could not be made: {type(error).__name__}: {error}"})
-    if report.verdict is None or _was_asked_for(report, evidence.ending):
+    if report.verdict is None or not died(evidence):
         return None
     return _line(name, _ended_unix_s(evidence), to_document(report, evidence)["findings"][0])
 
@@ -100,13 +98,6 @@ def _line(name: str, at_unix_s: float | None, finding: dict[str, Any]) -> Row:
         **{key: finding.get(key) for key in ("headline", "cause", "confidence")},
         **{key: where.get(key) for key in ("cell", "cell_id", "line")},
     }
-
-
-def _was_asked_for(report: Report, ending: Ending | None) -> bool:
-    if report.verdict is not None and report.verdict.cause is Cause.CLEAN_EXIT:
-        return True
-    sender = (ending.sent_by or "") if ending is not None else ""
-    return sender.split(" (")[0] == f"pid {os.getpid()}"
 
 
 def _ended_unix_s(evidence: Evidence) -> float | None:

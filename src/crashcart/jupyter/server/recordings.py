@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from crashcart.blackbox import store
+from crashcart.blackbox.kernels import read_kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,12 @@ class Recordings:
 
 def _recording(folder: Path) -> Recording | None:
     """The recording of a kernel; None for one of another program, or one whose kernel is not yet written down."""
-    kernel_id = read_json(folder / "kernel.json").get("kernel_id")
-    if not isinstance(kernel_id, str):
-        return None
-    program = read_json(folder / "run.json").get("program")
-    started = program.get("started_unix_s") if isinstance(program, dict) else None
-    return Recording(folder, kernel_id, float(started) if isinstance(started, (int, float)) else None)
+    kernel = read_kernel(folder)
+    return None if kernel is None else Recording(folder, kernel.kernel_id, _started_unix_s(folder))
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A document; empty where it is absent or damaged."""
+def _started_unix_s(folder: Path) -> float | None:
     try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return document if isinstance(document, dict) else {}
+        return float(json.loads((folder / "run.json").read_bytes())["program"]["started_unix_s"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* No process has this file descriptor: without the library, a write to it fails with EBADF. */
@@ -45,10 +46,23 @@ __attribute__((noinline, cold)) static void find_real_functions(void)
     errno = before;
 }
 
+/* A kernel must not outlive its watcher, since whoever kills that one means the kernel. */
+static void tie_to_parent(void)
+{
+    const char *named = secure_getenv("CRASHCART_TETHER");
+    pid_t parent = named != NULL ? (pid_t)atol(named) : 0;
+    if (parent <= 0 || getppid() != parent)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it went meanwhile */
+        kill(getpid(), SIGKILL);
+}
+
 __attribute__((constructor)) static void start(void)
 {
     int before = errno;
     find_real_functions();
+    tie_to_parent();
     stdio_start();
     exec_start();
     const char *directory = secure_getenv("CRASHCART_RECORDING");

@@ -1,0 +1,59 @@
+"""Which recordings are of which kernel.
+
+Covers: the note in a recording that says of which kernel it is, and finding a kernel's recordings by it.
+Does not cover: what they hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from crashcart.blackbox import store
+from crashcart.blackbox.recording import write_json
+from crashcart.errors import NoRecordingError
+
+FILE_NAME = "kernel.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Of which kernel a recording is."""
+
+    kernel_id: str
+    connection_file: str
+    session_name: str | None
+    """The notebook, as Jupyter calls it; None where there is none or it is not known."""
+
+
+def introduce(folder: Path, kernel_id: str, connection_file: str, session_name: str | None) -> None:
+    """Write down which kernel the recording is of."""
+    facts = {"kernel_id": kernel_id, "connection_file": connection_file, "session_name": session_name}
+    write_json(folder / FILE_NAME, {"schema": 1, **facts})
+
+
+def read_kernel(folder: Path) -> Kernel | None:
+    """Which kernel the recording is of; None where it is of another program."""
+    try:
+        facts = json.loads((folder / FILE_NAME).read_bytes())
+        return Kernel(facts["kernel_id"], facts["connection_file"], facts["session_name"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def recordings_of(kernel_id: str) -> Iterator[Path]:
+    """The recordings of a kernel, newest first: one for each time it was started."""
+    for folder in store.recordings():
+        kernel = read_kernel(folder)
+        if kernel is not None and kernel.kernel_id == kernel_id:
+            yield folder
+
+
+def last_ended(kernel_id: str) -> Path:
+    """The last recording of the kernel that has ended: of its life before the present one."""
+    found = next((folder for folder in recordings_of(kernel_id) if (folder / "ending.json").exists()), None)
+    if found is None:
+        raise NoRecordingError(f"kernel {kernel_id} has not died, as far as is recorded", "`crashcart list` shows all.")
+    return found

@@ -1,0 +1,133 @@
+"""Runs a kernel under the watcher: `python kernel.py [OPTION…] --connection FILE -- COMMAND…`, called by `start.py`.
+
+Covers: starting the kernel's own command watched and guarded, and after an abnormal death telling its clients why, in the cell
+that ran. Whatever fails before the start, the kernel is started plainly.
+Does not cover: kernelspecs (`specs.py`). Run as a file, so that nothing in a notebook's folder can stand in for our modules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from crashcart.evidence import Evidence
+    from crashcart.record.session import Manner
+
+SESSION_VARIABLE = "JPY_SESSION_NAME"
+PARENT_VARIABLE = "JPY_PARENT_PID"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the kernel; returns its exit code."""
+    split = arguments.index("--") if "--" in arguments else 0
+    command = list(arguments[split + 1 :])
+    try:
+        options = configure(argparse.ArgumentParser("kernel.py")).parse_args(arguments[:split])
+        return _run(options, command)
+    except Exception as error:
+        print(f"crashcart: the kernel runs unwatched: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os.execvp(command[0], command)
+
+
+def configure(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Declare the options."""
+    parser.add_argument("--connection", required=True, metavar="FILE", help="the kernel's connection file")
+    parser.add_argument("--no-guard", action="store_true", help="only record: let the kernel die of memory")
+    parser.add_argument("--limit", type=int, metavar="BYTES", help="guard at this many bytes")
+    return parser
+
+
+def _run(options: argparse.Namespace, command: list[str]) -> int:
+    from crashcart.guard.apply import Guard, Settings
+    from crashcart.record import session
+
+    notices = _Notices()
+    guard = None if options.no_guard else Guard(Settings(options.limit), notices.add)
+    done = session.run(command, hold_signals=True, attendant=guard, manner=_manner(options.connection, notices))
+    if done.unrecorded is not None:
+        print(f"crashcart: the kernel was not recorded: {done.unrecorded}", file=sys.stderr, flush=True)
+    if done.folder is not None:
+        try:
+            _tell(done.folder, Path(options.connection))
+        except Exception as error:  # the kernel has ended; its exit code must get through
+            print(f"crashcart: no last words: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    return done.exit_code
+
+
+class _Notices:
+    """Words for the person at the notebook, which the kernel prints after the cell."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+
+    def add(self, text: str) -> None:
+        """Leave a line."""
+        from crashcart.record.inside._crashcart_cells import NOTICE_FILE
+
+        if self.folder is not None:
+            with (self.folder / NOTICE_FILE).open("a", encoding="utf-8") as stream:
+                stream.write(f"{text}\n")
+
+
+def _manner(connection: str, notices: _Notices) -> Manner:
+    """A kernel has a process group of its own, as it would have without us, and does not outlive who started it."""
+    from crashcart.blackbox.kernels import introduce
+    from crashcart.jupyter.connection import kernel_id
+    from crashcart.record import spawn
+    from crashcart.record.session import Manner
+
+    name = os.environ.get(SESSION_VARIABLE) or None
+    identity = kernel_id(connection)
+
+    def opened(folder: Path) -> None:
+        notices.folder = folder
+        introduce(folder, identity, connection, name)
+
+    variables = {
+        spawn.INSIDE_VARIABLE: str(spawn.CELLS),
+        "CRASHCART_PYTHON": sys.executable,
+        "CRASHCART_KERNEL": identity,
+    }
+    if PARENT_VARIABLE in os.environ:  # the kernel ends when its parent does: that is us
+        variables[PARENT_VARIABLE] = str(os.getpid())
+    called = f"the kernel of {Path(name).name}" if name else "the notebook's kernel"
+    return Manner(own_group=True, tied=True, variables=variables, name=called, opened=opened)
+
+
+def _tell(folder: Path, connection_file: Path) -> None:
+    """Say the verdict where the cell is, if a cell was running and this was not asked for."""
+    from crashcart.blackbox.cells import last_request
+    from crashcart.jupyter import last_words
+    from crashcart.jupyter.connection import read_connection
+    from crashcart.report.text import one_line, render_text
+    from crashcart.why import explain
+    from crashcart.why.collect import collect
+
+    evidence = collect(folder)
+    asked = last_request(folder)
+    if asked is None or not died(evidence):
+        return
+    report = explain(evidence, folder.name)
+    headline = one_line(report.verdict) if report.verdict is not None else "the kernel died"
+    text = render_text(report, evidence, 100, colour=True)
+    idents = tuple(bytes.fromhex(each) for each in asked["idents"])
+    request = last_words.Request(asked["header"], idents, asked.get("number"))
+    last_words.deliver(read_connection(connection_file), request, last_words.Words("KernelDied", headline, [text]))
+
+
+def died(evidence: Evidence) -> bool:
+    """Whether the kernel ended otherwise than it was asked to: a restart and a shutdown are no deaths."""
+    ending = evidence.ending
+    if ending is None or ending.sent_by is not None or any(each.kind == "orphaned" for each in evidence.events or ()):
+        return False
+    return ending.kind == "signal" or ending.exit_code != 0 or ending.python_finished is False
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,233 @@
+"""Which cell of a notebook runs: its number, id, source and file name, and what it does to the kernel's memory.
+
+Covers: IPython's events before and after each cell, written to a ring of their own; words of the guard for the person at the
+notebook, printed after the cell; the magics, which are loaded when they are first used.
+Does not cover: what a cell's lines do (the watcher reads stacks from outside). Standard library only; IPython is not
+imported here, only met when the program imports it. Whatever fails is noted in the recording, and the kernel goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself costs 5 ms
+    from typing import Any
+
+RING_BYTES = 512 * 1024
+SOURCE_CHARS = 16 * 1024
+SHELL_MODULE = "IPython.core.interactiveshell"
+NOTICE_FILE = "notice"
+"""What the watcher wants to be read at the notebook; it appends lines, we print and remove them."""
+MAGICS = ("why", "guard", "memory", "crashcart")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def start(directory: str) -> None:
+    """Wait for IPython in this interpreter; where it is never imported, nothing happens."""
+    sys.meta_path.insert(0, _Finder(directory))
+
+
+class _Finder:
+    """Sees the import of IPython's shell, lets it happen as ever, and is gone."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != SHELL_MODULE:
+            return None
+        sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                _after_loading(spec.loader, lambda module: _meet(module.InteractiveShell, self.directory))
+                return spec
+        return None
+
+
+def _after_loading(loader: Any, then: Any) -> None:
+    """Have `then` called with the module once it is loaded; the loader is as it was afterwards."""
+    plain = loader.exec_module
+
+    def exec_module(module: Any) -> None:
+        del loader.exec_module
+        plain(module)
+        _quietly(then, module)
+
+    loader.exec_module = exec_module
+
+
+def _meet(kind: Any, directory: str) -> None:
+    """Register with the first shell that is made; its class is as it was afterwards."""
+    plain = kind.init_events
+
+    def init_events(self: Any) -> None:
+        kind.init_events = plain
+        plain(self)
+        _quietly(_register, self, directory)
+
+    kind.init_events = init_events
+
+
+def _register(shell: Any, directory: str) -> None:
+    cells = _Cells(shell, directory)
+    shell.events.register("pre_run_cell", cells.began)
+    shell.events.register("post_run_cell", cells.ended)
+
+
+def _quietly(call: Any, *arguments: Any) -> None:
+    """Call; a failure of ours is noted and nobody else's."""
+    try:
+        call(*arguments)
+    except Exception as failure:
+        state = sys.modules["_crashcart_hook"]._state
+        if state is not None:
+            state.append("hook-failure", text=f"cells: {type(failure).__name__}: {failure}")
+
+
+class _Cells:
+    """The cells of one shell."""
+
+    def __init__(self, shell: Any, directory: str) -> None:
+        self.shell = shell
+        self.directory = directory
+        self.pid = os.getpid()
+        hook: Any = sys.modules["_crashcart_hook"]
+        path = os.path.join(directory, f"cells-{self.pid}.ring")
+        self.ring = hook._load_ring().Ring(path, RING_BYTES, hook.LOWEST_DESCRIPTOR)
+        self.highest = 0
+        self.with_magics = False
+        self.first_number = shell.execution_count
+        self.ahead: int | None = None
+        """By how much the shell's count is ahead of a cell's number before the cell runs: 0 or, from IPython 9 on, 1."""
+
+    def began(self, info: Any) -> None:
+        """IPython's `pre_run_cell`."""
+        if os.getpid() == self.pid:
+            _quietly(self._began, info)
+
+    def ended(self, result: Any) -> None:
+        """IPython's `post_run_cell`."""
+        if os.getpid() == self.pid:
+            _quietly(self._ended, result)
+
+    def _began(self, info: Any) -> None:
+        if not self.with_magics:
+            self.with_magics = True
+            _offer_magics(self.shell)
+        self.highest = _highest_bytes()
+        raw = info.raw_cell
+        self.ring.append(
+            {
+                "kind": "began",
+                "unix_s": time.time(),
+                "pid": self.pid,
+                "number": self._number() if info.store_history else None,
+                "id": getattr(info, "cell_id", None),
+                "file": _code_name(self.shell, info),
+                "source": raw if len(raw) <= SOURCE_CHARS else raw[:SOURCE_CHARS],
+                "resident_bytes": _resident_bytes(),
+                **_request(self.shell),
+            }
+        )
+
+    def _number(self) -> int:
+        count = int(self.shell.execution_count)
+        if self.ahead is None:
+            self.ahead = count - self.first_number
+        return count - self.ahead
+
+    def _ended(self, result: Any) -> None:
+        highest = _highest_bytes()
+        error = result.error_before_exec or result.error_in_exec
+        self.ring.append(
+            {
+                "kind": "ended",
+                "unix_s": time.time(),
+                "pid": self.pid,
+                "error": type(error).__name__ if error is not None else None,
+                "resident_bytes": _resident_bytes(),
+                "peak_bytes": highest if highest > self.highest else None,
+            }
+        )
+        self._print_notice()
+
+    def _print_notice(self) -> None:
+        path = os.path.join(self.directory, NOTICE_FILE)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as stream:
+                text = stream.read()
+            os.unlink(path)
+            print(text, end="", file=sys.stderr)
+
+
+def _code_name(shell: Any, info: Any) -> str:
+    """The file name that the cell's frames will have."""
+    transformed = getattr(info, "transformed_cell", None) or info.raw_cell
+    return str(shell.compile.get_code_name(info.raw_cell, transformed, shell.execution_count))
+
+
+def _request(shell: Any) -> dict[str, Any]:
+    """The message that asked for this cell, and by which way the answer goes back: for last words, if it comes to that."""
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return {}
+    idents = kernel._parent_ident["shell"]
+    idents = idents if isinstance(idents, (list, tuple)) else [idents]
+    header = {
+        name: _plain(value) for name, value in dict(shell.parent_header.get("header", shell.parent_header)).items()
+    }
+    return {"header": header, "idents": [bytes(each).hex() for each in idents]}
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _resident_bytes() -> int:
+    with open("/proc/self/statm", "rb") as stream:
+        return int(stream.read(256).split()[1]) * _PAGE_BYTES
+
+
+def _highest_bytes() -> int:
+    """The most that was ever resident."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _offer_magics(shell: Any) -> None:
+    known = shell.magics_manager.magics["line"]
+    for name in MAGICS:
+        if name not in known:
+            shell.register_magic_function(_magic(shell, name), "line", name)
+
+
+def _magic(shell: Any, name: str) -> Any:
+    def magic(line: str) -> Any:
+        try:
+            shell.extension_manager.load_extension("crashcart")
+        except ImportError:  # this environment does not have crashcart: the watcher's own does
+            return _ask_watcher(name, line)
+        return shell.run_line_magic(name, line)
+
+    magic.__doc__ = f"crashcart: `%{name} --help` says more."
+    return magic
+
+
+def _ask_watcher(name: str, line: str) -> None:
+    """Print what the command says, run by the interpreter that watches us."""
+    import shlex
+    import subprocess
+
+    words = shlex.split(line)
+    words = words if name == "crashcart" else [name, *(words or ["--kernel", os.environ.get("CRASHCART_KERNEL", "")])]
+    hidden = ("CRASHCART_RECORDING", "CRASHCART_INSIDE", "LD_PRELOAD")
+    environment = {key: value for key, value in os.environ.items() if key not in hidden}
+    command = [os.environ.get("CRASHCART_PYTHON", sys.executable), "-E", "-m", "crashcart", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    print(done.stdout, end="")
+    print(done.stderr, end="", file=sys.stderr)
