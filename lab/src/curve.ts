@@ -61,8 +61,8 @@ class Plane {
   /** The ends of the axes. */
   ticks(): SVGElement[] {
     const { width, height, endWord } = this.what;
-    const half = this.most / HEADROOM / 2;
-    const sizes = [0, half, 2 * half].flatMap(bytes => [
+    const top = this.what.limitBytes ?? this.most / HEADROOM;
+    const sizes = [0, top / 2, top].flatMap(bytes => [
       tag('line', { class: 'grid', x1: LEFT, x2: width - RIGHT, y1: this.y(bytes), y2: this.y(bytes) }),
       text(sizeWords(bytes), { x: LEFT - 6, y: this.y(bytes) + 4, 'text-anchor': 'end' })
     ]);
@@ -82,7 +82,7 @@ class Plane {
     const y = this.y(bytes);
     return [
       tag('line', { class: 'limit', x1: LEFT, x2: this.what.width - RIGHT, y1: y, y2: y }),
-      text(`${this.what.limitWord} ${sizeWords(bytes)}`, { class: 'limit', x: LEFT + 6, y: y - 5 })
+      text(this.what.limitWord, { class: 'limit', x: LEFT + 6, y: y - 5 })
     ];
   }
 

@@ -14,6 +14,7 @@ import { announce } from './announce';
 import { deathReport, IDeath, IDeathReport, IKernelState, kernelState, ServerPartMissing } from './api';
 import { findCell, markCell, showCell } from './cells';
 import { DeathDialog } from './dialog';
+import { capitalised } from './dom';
 import { Host, Hosts, kernelId } from './hosts';
 import { placeWords, VerdictPanel } from './panel';
 import { Settings } from './settings';
@@ -105,9 +106,9 @@ export class Deaths {
   }
 
   private async _tell(host: Host, id: string, death: IDeath, dialog: DeathDialog): Promise<void> {
-    const headline = death.headline ?? this._trans.__('The kernel died.');
+    const headline = capitalised(death.headline ?? this._trans.__('the kernel died'));
     const place = placeWords(death, this._trans);
-    announce(this._trans.__('The kernel of %1 died. %2 %3', host.title.label, headline, place));
+    announce([this._trans.__('The kernel of %1 died.', host.title.label), headline, place].join(' '));
     dialog.tell(headline, place, this._trans.__('Show why'), () => void this.showDeath(host, id, death));
     if (this.settings.openPanel) {
       await this._panel(host, id, death);

@@ -43,3 +43,8 @@ export function button(label: string, className: string, onClick: () => void): H
   node.addEventListener('click', onClick);
   return node;
 }
+
+/** A headline as the beginning of a sentence. */
+export function capitalised(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

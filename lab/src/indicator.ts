@@ -69,7 +69,7 @@ export class MemoryIndicator extends Widget {
     body.display(this._state);
     body.disposed.connect(() => (this._body = null));
     this._body = body;
-    this._popup = showPopup({ body, anchor: this, align: 'right', hasDynamicSize: true });
+    this._popup = showPopup({ body, anchor: this, align: 'left', hasDynamicSize: true });
     body.node.focus();
     void this._poll.refresh();
   }
@@ -117,7 +117,7 @@ export class MemoryIndicator extends Widget {
   private async _look(): Promise<void> {
     const host = this.hosts.current;
     const id = kernelId(host);
-    if (host === null || id === null) {
+    if (host === null || id === null || isBetweenLives(host)) {
       this._show(null);
       return;
     }
@@ -150,6 +150,12 @@ export function level(share: number | null, warningShare: number): string {
     return 'normal';
   }
   return share < Math.max(ALARM_SHARE, warningShare) ? 'warning' : 'alarm';
+}
+
+/** Whether the kernel is not there at the moment: there is nothing to say of it. */
+function isBetweenLives(host: Host): boolean {
+  const status = host.sessionContext.session?.kernel?.status;
+  return status === 'restarting' || status === 'autorestarting' || status === 'dead';
 }
 
 function words(state: IKernelState | null, trans: TranslationBundle): string {

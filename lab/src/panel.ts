@@ -10,7 +10,7 @@ import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { IDeathReport, IFinding, IWhere } from './api';
 import { drawCurve } from './curve';
-import { button, element, list } from './dom';
+import { button, capitalised, element, list } from './dom';
 import { heartIcon } from './icon';
 
 /** What the panel needs from outside. */
@@ -62,7 +62,7 @@ export class VerdictPanel extends Widget {
       ]),
       element('div', '', this._curve())
     ]);
-    return [element('h2', '', finding.headline), badges, ...this._place(finding.where ?? null), columns];
+    return [element('h2', '', capitalised(finding.headline)), badges, ...this._place(finding.where ?? null), columns];
   }
 
   private _section(name: string, content: HTMLElement): Node[] {
@@ -127,8 +127,14 @@ function frame(html: string, title: string): HTMLIFrameElement {
   const node = element('iframe');
   node.setAttribute('sandbox', '');
   node.title = title;
-  node.srcdoc = html;
+  node.srcdoc = themed(html);
   return node;
+}
+
+/** The page follows the browser's preference by itself; here it follows Lab's theme. */
+function themed(html: string): string {
+  const isDark = document.body.dataset.jpThemeLight === 'false';
+  return html.replace('@media (prefers-color-scheme: dark)', `@media ${isDark ? 'all' : 'not all'}`);
 }
 
 function safeWord(word: string): string {
