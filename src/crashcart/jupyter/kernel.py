@@ -77,6 +77,7 @@ class _Notices:
 def _manner(connection: str, notices: _Notices) -> Manner:
     """A kernel has a process group of its own, as it would have without us, and does not outlive who started it."""
     from crashcart.blackbox.kernels import introduce
+    from crashcart.cli.main import COMMANDS
     from crashcart.jupyter.connection import kernel_id
     from crashcart.record import spawn
     from crashcart.record.session import Manner
@@ -92,6 +93,7 @@ def _manner(connection: str, notices: _Notices) -> Manner:
         spawn.INSIDE_VARIABLE: str(spawn.CELLS),
         "CRASHCART_PYTHON": sys.executable,
         "CRASHCART_KERNEL": identity,
+        "CRASHCART_MAGICS": " ".join([*COMMANDS, "crashcart"]),
     }
     if PARENT_VARIABLE in os.environ:  # the kernel ends when its parent does: that is us
         variables[PARENT_VARIABLE] = str(os.getpid())
