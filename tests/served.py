@@ -71,11 +71,18 @@ class Served:
         facts = {"argv": list(argv), "display_name": name, "language": language, "metadata": {"debugger": False}}
         (folder / "kernel.json").write_text(json.dumps(facts))
 
-    def watch_kernel(self, name: str, *options: str, argv: Sequence[str] = PLAIN_ARGV) -> None:
+    def watch_kernel(self, name: str, *options: str) -> None:
         """Add a kernel, and have crashcart watch it as a user would."""
-        self.add_kernel(name, argv)
+        self.add_kernel(name, PLAIN_ARGV)
         command = [sys.executable, "-m", "crashcart", "jupyter", "enable", "--kernel", name, *options]
         subprocess.run(command, env=self.environment, check=True, capture_output=True, timeout=60)
+
+    def confine_kernel(self, name: str, group: Path) -> None:
+        """Have the kernel start in a memory group, with its watcher, as in a container."""
+        path = self.shared / "kernels" / name / "kernel.json"
+        facts = json.loads(path.read_text())
+        enter = f'echo $$ > {group / "cgroup.procs"}; exec "$@"'
+        path.write_text(json.dumps({**facts, "argv": ["sh", "-c", enter, "sh", *facts["argv"]]}))
 
     def link_lab_extension(self) -> None:
         (self.shared / "labextensions").mkdir()
@@ -130,6 +137,10 @@ class Served:
         except urllib.error.HTTPError as error:
             with error:
                 return Answer(error.code, dict(error.headers), error.read().decode(errors="replace"))
+
+    def end_kernels(self) -> None:
+        for kernel in self.ask("api/kernels").document:
+            self.ask(f"api/kernels/{kernel['id']}", method="DELETE")
 
     def start_kernel(self, name: str) -> str:
         return str(self.ask("api/kernels", method="POST", body={"name": name}).document["id"])

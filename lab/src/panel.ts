@@ -33,11 +33,16 @@ export class VerdictPanel extends Widget {
     this.title.icon = heartIcon;
     this.title.closable = true;
     this.node.tabIndex = 0;
-    this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', trans.__('Why the kernel of %1 died', subject));
     const finding: IFinding | undefined = options.report.document.findings[0];
     this.title.caption = finding?.headline ?? '';
     this.node.append(...(finding ? this._verdict(finding) : [this._nothing()]), ...this._page());
+  }
+
+  protected override onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    // Not earlier: the frame that Lab puts around calls it "main area content".
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', this.options.trans.__('Why the kernel of %1 died', this.options.subject));
   }
 
   protected override onActivateRequest(message: Message): void {

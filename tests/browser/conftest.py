@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from bench import group
 from tests.browser.lab import Lab, Window
-from tests.served import LAB_EXTENSION, PLAIN_ARGV
+from tests.served import LAB_EXTENSION
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 SMALL_MB = 400
@@ -45,35 +49,35 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     lab.watch_kernel("unguarded", "--no-guard")
     with group.memory_group(None if group.unavailable() else SMALL_MB) as small:
         if small is not None:
-            enter = f"echo $$ > {small / 'cgroup.procs'}; exec \"$@\""
-            lab.watch_kernel("small", "--no-guard", argv=["sh", "-c", enter, "sh", *PLAIN_ARGV])
-            lab.watch_kernel("small-guarded", argv=["sh", "-c", enter, "sh", *PLAIN_ARGV])
+            lab.watch_kernel("small", "--no-guard")
+            lab.watch_kernel("small-guarded")
+            lab.confine_kernel("small", small)
+            lab.confine_kernel("small-guarded", small)
         with lab.running("jupyterlab", *Lab.OPTIONS):
             yield lab
 
 
 @pytest.fixture(scope="session")
-def browser(lab: Lab) -> Iterator[object]:
+def browser(lab: Lab) -> Iterator[BrowserContext]:
+    """One profile for all windows, so that Lab's files are fetched once."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
+        yield browser.new_context(viewport={"width": 1280, "height": 900})
         browser.close()
 
 
 @pytest.fixture
-def window(lab: Lab, browser: object) -> Iterator[Window]:
+def window(lab: Lab, browser: BrowserContext) -> Iterator[Window]:
     window = Window(lab, browser)
     yield window
     window.close()
+    lab.end_kernels()
 
 
 @pytest.fixture(scope="session")
 def pictures() -> Path:
-    import tempfile
-
     folder = Path(tempfile.gettempdir()) / "crashcart-pictures"
     folder.mkdir(exist_ok=True)
-    sys.stderr.write("")
     return folder

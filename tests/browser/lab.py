@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.served import TOKEN, Served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
 
 _NUMBERS = itertools.count()
 
@@ -46,6 +51,15 @@ class Lab(Served):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.jupyterlab-settings").write_text(json.dumps(settings))
 
+    @contextmanager
+    def settings(self, plugin: str, settings: dict[str, Any]) -> Iterator[None]:
+        """Settings of the windows that are opened meanwhile."""
+        self.set(plugin, settings)
+        try:
+            yield
+        finally:
+            self.set(plugin, {})
+
     def notebook(self, kernel: str, *cells: str) -> str:
         """A new notebook; its cells have the ids cell-1, cell-2…"""
         name = f"{kernel}-{next(_NUMBERS)}.ipynb"
@@ -73,10 +87,9 @@ def _cell(number: int, source: str) -> dict[str, Any]:
 class Window:
     """One window of the browser, in a workspace of its own."""
 
-    def __init__(self, lab: Lab, browser: Any) -> None:
+    def __init__(self, lab: Lab, browser: BrowserContext) -> None:
         self.lab = lab
-        self.context = browser.new_context(viewport={"width": 1280, "height": 900})
-        self.page = self.context.new_page()
+        self.page = browser.new_page()
         self.complaints: list[str] = []
         self.questions: list[str] = []
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -87,7 +100,7 @@ class Window:
             self.questions.append(request.url)
 
     def close(self) -> None:
-        self.context.close()
+        self.page.close()
 
     def open(self, *names: str) -> None:
         """Open notebooks side by side in tabs; the first one is in front at the end."""
@@ -98,11 +111,15 @@ class Window:
             self.command("docmanager:open", {"path": name})
         for name in reversed(names):
             self.turn_to(name)
-            self.page.wait_for_function(
-                "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
-                timeout=60_000,
-            )
+            self.await_idle()
         self.page.evaluate(_CLOCK)
+
+    def await_idle(self) -> None:
+        """Wait until the kernel of the notebook in front takes requests."""
+        self.page.wait_for_function(
+            "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
+            timeout=60_000,
+        )
 
     def turn_to(self, name: str) -> None:
         self.command("docmanager:open", {"path": name})
