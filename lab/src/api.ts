@@ -40,6 +40,8 @@ export interface IDeath {
 /** What is known of a kernel. */
 export interface IKernelState {
   watched: boolean;
+  /** It was watched and has ended; between two lives it will be watched again in a moment. */
+  ended: boolean;
   reason: string | null;
   now_unix_s: number;
   memory: IMemory | null;

@@ -117,7 +117,7 @@ export class MemoryIndicator extends Widget {
   private async _look(): Promise<void> {
     const host = this.hosts.current;
     const id = kernelId(host);
-    if (host === null || id === null || isBetweenLives(host)) {
+    if (host === null || id === null) {
       this._show(null);
       return;
     }
@@ -152,19 +152,13 @@ export function level(share: number | null, warningShare: number): string {
   return share < Math.max(ALARM_SHARE, warningShare) ? 'warning' : 'alarm';
 }
 
-/** Whether the kernel is not there at the moment: there is nothing to say of it. */
-function isBetweenLives(host: Host): boolean {
-  const status = host.sessionContext.session?.kernel?.status;
-  return status === 'restarting' || status === 'autorestarting' || status === 'dead';
-}
-
 function words(state: IKernelState | null, trans: TranslationBundle): string {
-  if (state === null) {
-    return trans.__('Mem …');
+  if (state !== null && !state.watched && !state.ended) {
+    return trans.__('Not watched');
   }
-  const memory = state.memory;
-  if (!state.watched || memory === null || memory.used_bytes === null) {
-    return state.watched ? trans.__('Mem …') : trans.__('Not watched');
+  const memory = state?.memory;
+  if (!memory || memory.used_bytes === null) {
+    return trans.__('Mem …');
   }
   return trans.__('Mem %1', useWords(memory.used_bytes, memory.limit_bytes));
 }
@@ -185,5 +179,5 @@ function unanswered(error: unknown, trans: TranslationBundle): IKernelState {
           'The Jupyter server has no crashcart. Install crashcart[jupyter] where `jupyter lab` runs, and start it again.'
         )
       : trans.__('The Jupyter server does not answer: %1', error instanceof Error ? error.message : String(error));
-  return { watched: false, reason, now_unix_s: 0, memory: null, guard: [], deaths: [] };
+  return { watched: false, ended: false, reason, now_unix_s: 0, memory: null, guard: [], deaths: [] };
 }

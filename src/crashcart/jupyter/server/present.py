@@ -24,6 +24,7 @@ def present(recording: Recording | None, unwatched: str, with_history: bool) -> 
     state = {
         "schema": 1,
         "watched": living is not None,
+        "ended": recording is not None and recording.has_ended,
         "reason": reason,
         "now_unix_s": time.time(),
         "memory": memory(living) if living is not None else None,
