@@ -4,7 +4,7 @@
  * Covers: finding it by its id, else by its execution count where that is the only one; showing and marking it.
  * Does not cover: consoles, whose cells cannot be gone back to.
  */
-import { Cell, CodeCell } from '@jupyterlab/cells';
+import type { Cell, ICellModel, ICodeCellModel } from '@jupyterlab/cells';
 import { NotebookPanel } from '@jupyterlab/notebook';
 import { IWhere } from './api';
 import { Host } from './hosts';
@@ -21,8 +21,12 @@ export function findCell(host: Host, where: IWhere): Cell | null {
   if (byId !== undefined || where.cell === null || where.cell === undefined) {
     return byId ?? null;
   }
-  const byCount = cells.filter(cell => cell instanceof CodeCell && cell.model.executionCount === Number(where.cell));
+  const byCount = cells.filter(cell => isCode(cell.model) && cell.model.executionCount === Number(where.cell));
   return byCount.length === 1 ? byCount[0] : null;
+}
+
+function isCode(model: ICellModel): model is ICodeCellModel {
+  return model.type === 'code';
 }
 
 /** Mark the cell until it runs again; returns what takes the mark off. */
