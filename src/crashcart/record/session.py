@@ -55,7 +55,9 @@ class Manner:
     own_group: bool = False
     """It gets a process group of its own, and the signals that reach us reach that whole group."""
     tied: bool = False
-    """It ends when we do, and we end when the process that started us is gone."""
+    """It ends when we do."""
+    orphaned_ends: bool = False
+    """It ends when the process that started us is gone."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Added to its environment."""
     name: str | None = None
@@ -145,7 +147,7 @@ def _start(
     _outlive()
     ceiling_bytes = attendant.ceiling_bytes if attendant is not None else None
     watch = Watch(pid, recorder, _gauge(pid, recorder, before, ceiling_bytes), started_s)
-    watch.own_group, watch.tied_to = manner.own_group, os.getppid() if manner.tied else None
+    watch.own_group, watch.tied_to = manner.own_group, os.getppid() if manner.orphaned_ends else None
     if recorder is not None:
         try:
             recorder.started(pid, watch.gauge.process.start_ticks())
