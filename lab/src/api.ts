@@ -57,6 +57,8 @@ export interface IWhere {
   source?: string | null;
   cell?: string | number | null;
   cell_id?: string | null;
+  /** How long before the end the place was seen; null where it is the very end. */
+  age_s?: number | null;
 }
 
 /** One conclusion of a report. */
@@ -66,6 +68,7 @@ export interface IFinding {
   confidence: string;
   because: string[];
   remedy: string[];
+  held?: string[];
   where?: IWhere | null;
 }
 

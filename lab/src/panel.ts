@@ -63,6 +63,7 @@ export class VerdictPanel extends Widget {
     const columns = element('div', 'crashcart-Columns', [
       element('div', '', [
         ...this._section(trans.__('Because'), list('ul', '', finding.because)),
+        ...this._section(trans.__('Held the memory'), list('ul', '', finding.held ?? [])),
         ...this._section(trans.__('Try'), list('ol', '', finding.remedy))
       ]),
       element('div', '', this._curve())
@@ -80,6 +81,10 @@ export class VerdictPanel extends Widget {
       return [];
     }
     const row = element('div', 'crashcart-Place', [element('span', '', words)]);
+    if (where?.age_s) {
+      const age = this.options.trans.__('seen %1 s before the end', where.age_s.toFixed(1));
+      row.append(element('span', 'crashcart-mod-soft', age));
+    }
     if (where?.source) {
       row.append(element('code', '', where.source.trim()));
     }

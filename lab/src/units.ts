@@ -6,13 +6,13 @@
  */
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** A size with its unit, as in "1.3 GiB". */
+/** A size with its unit, as in "1.30 GiB". */
 export function sizeWords(bytes: number): string {
   const power = powerOf(bytes);
   return `${figure(bytes, power)} ${UNITS[power]}`;
 }
 
-/** Use against a limit in one unit, as in "1.3 / 2.8 GiB". */
+/** Use against a limit in one unit, as in "1.30 / 2.80 GiB". */
 export function useWords(usedBytes: number, limitBytes: number | null): string {
   if (limitBytes === null) {
     return sizeWords(usedBytes);
@@ -41,5 +41,5 @@ function powerOf(bytes: number): number {
 
 function figure(bytes: number, power: number): string {
   const value = bytes / 1024 ** power;
-  return value.toFixed(power < 2 || value >= 100 ? 0 : value >= 10 ? 1 : 2).replace(/(\.\d)0$/, '$1');
+  return value.toFixed(power < 2 || value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
