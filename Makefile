@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LAB := src/crashcart/jupyter/labextension
 LAB_BUILT := $(LAB)/package.json
-LAB_SOURCES := $(wildcard lab/*.json lab/src/*.ts lab/schema/* lab/style/*)
+LAB_SOURCES := $(wildcard lab/*.json lab/core/*.json lab/src/*.ts lab/schema/* lab/style/*)
 
 .PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost docs clean
 .DEFAULT_GOAL := help
