@@ -43,6 +43,7 @@ def test_the_way_from_the_dialog_to_the_cell_by_keyboard(lab: Lab, window: Windo
     window.verdict()
     died = window.page.locator(".jp-Cell.crashcart-mod-died")
     assert died.count() == 1
+    assert "gradient" in died.evaluate("cell => getComputedStyle(cell).backgroundImage"), "the mark is to be seen"
     window.page.evaluate("() => window.jupyterapp.shell.widgets('main').next().value.content.scrollToItem(6)")
     window.page.locator(".crashcart-DialogNote button").focus()
     window.page.keyboard.press("Enter")
