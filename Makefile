@@ -4,8 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LAB := src/crashcart/jupyter/labextension
+LAB_BUILT := $(LAB)/package.json
+LAB_SOURCES := $(wildcard lab/*.json lab/core/*.json lab/src/*.ts lab/schema/* lab/style/*)
 
-.PHONY: help demo test lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost docs clean
+.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -20,8 +23,18 @@ $(READY): pyproject.toml setup.py $(wildcard src/crashcart/record/native/*.[ch] 
 demo: $(READY) ## kill three real TensorFlow programs and show the verdicts
 	$(BIN)/python bench/demo.py
 
-test: $(READY) ## run all tests
+test: $(READY) lab ## run all tests
 	$(BIN)/python -m pytest
+
+lab: $(READY) ## build the JupyterLab extension (needs Node; tools/system-packages installs it) and link it into .venv
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(LAB_BUILT); \
+	else echo "make lab: npm is not here, so the JupyterLab extension is not built and its tests skip (see tools/system-packages)"; fi
+	@mkdir -p $(VENV)/share/jupyter/labextensions $(VENV)/etc/jupyter/jupyter_server_config.d
+	@ln -sfn $(CURDIR)/$(LAB) $(VENV)/share/jupyter/labextensions/crashcart
+	@ln -sf $(CURDIR)/etc/jupyter/jupyter_server_config.d/crashcart.json $(VENV)/etc/jupyter/jupyter_server_config.d/crashcart.json
+
+$(LAB_BUILT): $(LAB_SOURCES)
+	cd lab && npm ci --no-fund --no-audit && npm run build
 
 lint: $(READY) ## ruff and mypy --strict
 	$(BIN)/ruff check src tests bench
@@ -53,4 +66,4 @@ docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate
 
 clean: ## remove the virtual environment and what was built
-	rm -rf $(VENV) build src/*.egg-info src/crashcart/record/native/*.so src/crashcart/guard/airbag/*.so
+	rm -rf $(VENV) build src/*.egg-info src/crashcart/record/native/*.so src/crashcart/guard/airbag/*.so $(LAB) lab/lib lab/node_modules

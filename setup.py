@@ -1,8 +1,9 @@
-"""Builds the native libraries of crashcart. Everything else about the package is said in pyproject.toml.
+"""Builds the native libraries of crashcart and ships what Jupyter looks for. The rest is said in pyproject.toml.
 
 Covers: plain shared libraries (no Python modules: they are preloaded into programs), built for `pip install`, editable
-installs and wheels. A machine without a compiler still gets the package, without the libraries.
-Does not cover: other systems than Linux, where there is nothing to preload.
+installs and wheels. A machine without a compiler still gets the package, without the libraries. The setting that turns on
+the part inside Jupyter's server, and the JupyterLab extension where `make lab` has built it.
+Does not cover: other systems than Linux, where there is nothing to preload; building the extension, which needs Node.
 """
 
 from __future__ import annotations
@@ -40,6 +41,22 @@ def _extension(package: str, library: str) -> Extension:
     )
 
 
+LAB_EXTENSION = Path("src/crashcart/jupyter/labextension")
+LAB_FOLDER = Path("share/jupyter/labextensions/crashcart")
+SERVER_SETTING = Path("etc/jupyter/jupyter_server_config.d/crashcart.json")
+
+
+def _data_files() -> list[tuple[str, list[str]]]:
+    """What Jupyter looks for in the environment's own share/ and etc/."""
+    found = [(SERVER_SETTING.parent.as_posix(), [SERVER_SETTING.as_posix()])]
+    built = [path for path in sorted(LAB_EXTENSION.rglob("*")) if path.is_file()]
+    if built:
+        found.append((LAB_FOLDER.as_posix(), ["lab/install.json"]))
+    for path in built:
+        found.append(((LAB_FOLDER / path.parent.relative_to(LAB_EXTENSION)).as_posix(), [path.as_posix()]))
+    return found
+
+
 class BuildNative(build_ext):
     """Names the libraries as libraries, without the suffix of Python's modules."""
 
@@ -60,5 +77,6 @@ class PlatformWheel(bdist_wheel):
 
 setup(
     ext_modules=[_extension(*each) for each in NATIVE_LIBRARIES.items()] if sys.platform == "linux" else [],
+    data_files=_data_files(),
     cmdclass={"build_ext": BuildNative, "bdist_wheel": PlatformWheel},
 )

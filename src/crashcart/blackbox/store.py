@@ -87,11 +87,11 @@ def remove(folder: Path) -> None:
 def prune(keep: int = MOST_RECORDINGS) -> None:
     """Remove the oldest recordings beyond `keep` that have ended; others may be pruning at the same time."""
     for folder in recordings()[keep:]:
-        if (folder / "ending.json").exists() or not _is_watched(folder):
+        if (folder / "ending.json").exists() or not is_watched(folder):
             remove(folder)
 
 
-def _is_watched(folder: Path) -> bool:
+def is_watched(folder: Path) -> bool:
     """Whether the process that writes the recording is still there."""
     try:
         watcher = json.loads((folder / "run.json").read_bytes()).get("watcher_pid")
