@@ -1,9 +1,7 @@
 """Facts about one run, in sections. A section that was not collected is None: never empty, never zero.
 
-Covers: the shapes of facts that probes yield, the black box stores and rules read; plain frozen data, no behaviour
-beyond look-ups.
-Does not cover: judging (rules) or reading the machine (`probe/`). Bytes are integers, `at_s` counts seconds from the
-start of the program.
+Covers: the shapes of facts that probes yield, the black box stores and rules read; plain frozen data and look-ups.
+Does not cover: judging (rules) or reading the machine (`probe/`). Bytes are integers, `at_s` are seconds from the start.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ class StackDump:
     """What the threads of one process were doing at one moment."""
 
     at_s: float
-    pid: int
+    pid: int | None
     stacks: tuple[Stack, ...]
     reason: str = "beat"
     """Why it was taken: beat, memory, hang, fatal."""
@@ -86,8 +84,7 @@ class Sample:
 class MemoryLimit:
     """A bound on the program's memory, and where it is written."""
 
-    kind: str
-    """container, machine, address-space, data-segment"""
+    kind: str  # container, machine, address-space, data-segment
     bytes: int
     source: str
 
@@ -96,9 +93,9 @@ class MemoryLimit:
 class Machine:
     """The computer and the bounds that hold for the program."""
 
-    system: str
-    release: str
-    architecture: str
+    system: str | None
+    release: str | None
+    architecture: str | None
     cores: int | None
     cpu_model: str | None
     cpu_flags: frozenset[str] | None
@@ -188,6 +185,8 @@ class Ending:
     """Whether the interpreter had reached its orderly end (atexit) before."""
     survivors: tuple[int, ...] = ()
     """Descendants still alive when the program ended."""
+    said: LogLine | None = None
+    """The line of a log that tells the ending; None where it was observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +286,9 @@ class NativeFrame:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """What a fatal-signal handler wrote inside the dying process."""
+    """What a fatal-signal handler wrote inside the dying process, or a log quotes of it (then without a pid)."""
 
-    pid: int
+    pid: int | None
     signal: int
     address: int | None
     code: int | None

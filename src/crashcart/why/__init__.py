@@ -13,6 +13,7 @@ from crashcart.finding import Cause, Finding, Report, Where
 from crashcart.rule import Rule, examine, load_rules
 from crashcart.why._crash import place_of_end
 from crashcart.why._guarded import with_guard
+from crashcart.why._noise import noise_figures
 
 
 def rules() -> tuple[Rule, ...]:
@@ -30,6 +31,8 @@ def explain(evidence: Evidence, recording: str | None = None) -> Report:
     report = replace(report, findings=tuple(with_guard(finding, evidence.events) for finding in report.findings))
     if recording is not None:
         report.figures["recording"] = recording
+    if evidence.program is None:
+        report.figures.update(noise_figures(evidence.log, report))
     return report
 
 

@@ -62,7 +62,14 @@ _DEVICE_MEMORY = (
         raised=True,
     ),
 )
-_RECURSION = (wording(Kind.RECURSION, Force.DECISIVE, r"recursionerror|maximum recursion depth exceeded"),)
+_RECURSION = (
+    wording(
+        Kind.RECURSION,
+        Force.DECISIVE,
+        r"recursionerror|maximum recursion depth exceeded",
+        r"cannot recover from stack overflow|windows fatal exception: stack overflow|0xc00000fd|exit code -1073741571",
+    ),
+)
 _REPR = re.compile(r"<[^<>]{0,400}>")
 """A printed tensor names its shape and type, whatever the message is about."""
 _DECODER = re.compile(

@@ -42,6 +42,9 @@ class Kind(str, Enum):
     DAMAGED = "data-damaged"
     MISSING = "data-not-found"
     RAN_OUT = "data-ran-out"
+    PROCESSOR = "cpu-lacks-what-the-build-needs"
+    RETRACED = "functions-traced-again"
+    STALLED = "peers-waited-in-vain"
 
 
 CAUSES: dict[Kind, Cause] = {
@@ -67,6 +70,9 @@ CAUSES: dict[Kind, Cause] = {
     Kind.DAMAGED: Cause.DATA_CORRUPT,
     Kind.MISSING: Cause.DATA_MISSING,
     Kind.RAN_OUT: Cause.DATA_EXHAUSTED,
+    Kind.PROCESSOR: Cause.CPU_INSTRUCTIONS,
+    Kind.RETRACED: Cause.MEMORY_LEAK,
+    Kind.STALLED: Cause.HANG,
 }
 
 

@@ -34,6 +34,26 @@ IGNORED: Wording = wording(
 
 LIMITS: tuple[Wording, ...] = (
     wording(
+        Kind.PROCESSOR,
+        Force.DECISIVE,
+        r"(?:was|were) (?:compiled to use|built (?:using|with)) .{0,60}instructions,? (?:but these aren't|which your (?:cpu|machine)"
+        r"|but .{0,40}not (?:available|supported))",
+        r"(?:cpu|processor|machine) (?:does not|doesn't) (?:support|have) .{0,40}(?:avx|sse4|fma)|requires? (?:a )?(?:cpu|processor) .{0,40}avx"
+        r"|fatal error: this program was not built to run in your system|please verify that both the operating system and the"
+        r" processor support",
+    ),
+    wording(Kind.RETRACED, Force.HEALTHY, r"out of the last \d+ calls to .{0,400}triggered tf\.function retracing"),
+    wording(
+        Kind.STALLED,
+        Force.DECISIVE,
+        r"watchdog caught collective operation timeout|watchdog got stuck for \d+ seconds|collective .{0,80}timed out"
+        r"|(?:nccl|gloo|mpi)\b.{0,120}(?:timed out|timeout (?:error|exceeded|reached|after))|timed out (?:waiting|after) .{0,60}(?:for \w+ )?(?:recv|send|operation|all_?reduce|barrier"
+        r"|peer|rank|clients? to)",
+        r"waiting for remainder of ranks|one or more tensors were submitted to be reduced.{0,160}subset of ranks|stalled (?:ranks|ops):",
+        r"celltimeouterror|a cell timed out while it was being executed|timeout waiting for execute reply",
+        r"dataloader timed out after|barrier timed out|deadlock detected|possible deadlock",
+    ),
+    wording(
         Kind.OPENMP,
         Force.DECISIVE,
         r"omp: error #15\b",

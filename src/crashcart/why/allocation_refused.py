@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from crashcart.evidence import Ending, ErrorRecord, Event, Log, Machine
@@ -13,6 +14,10 @@ from crashcart.why._guarded import guard_message
 from crashcart.why._said import Kind
 from crashcart.why._statement import Statement, conclude
 from crashcart.why._text import stated
+
+_PAGING = re.compile(
+    r"WinError 1455|paging file|页面文件|archivo de paginación|fichier de pagination|Auslagerungsdatei", re.IGNORECASE
+)
 
 
 @rule("W103", "allocation-refused", Rank.KIND)
@@ -92,6 +97,12 @@ def _machine_facts(machine: Machine | None) -> Iterator[str]:
 
 def _remedy(words: str, limit: tuple[str, int] | None, machine: Machine | None) -> Iterator[str]:
     asked, shape = requested_bytes(words), allocated_shape(words)
+    if _PAGING.search(words):
+        yield (
+            'enlarge the paging file: Windows\' System → Advanced → Performance → Virtual memory, "system managed" on a disk with'
+            " room; each process that loads the CUDA libraries takes gigabytes of it"
+        )
+        yield "use fewer processes: num_workers=0 or 2 in the DataLoader, fewer environments or notebooks at once"
     whole = machine.memory_limit() if machine else None
     bound = limit[1] if limit else whole.bytes if whole else None
     beyond = asked is not None and bound is not None and asked > 2 * bound

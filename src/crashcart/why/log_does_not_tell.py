@@ -1,0 +1,75 @@
+"""W510 log-does-not-tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashcart.evidence import Ending, ErrorRecord, Log, Program
+from crashcart.finding import Cause, Confidence, Finding
+from crashcart.rule import Rank, rule
+from crashcart.units import plural
+from crashcart.why._noise import noise_in
+from crashcart.why._statement import quote_line
+from crashcart.why._text import main_error
+from crashcart.why._told import surroundings
+
+_NOTEBOOK = (
+    "look where the notebook server was started: its console (terminal, `docker logs`, `kubectl logs`) has the kernel's last"
+    " words, such as Killed, Segmentation fault or illegal instruction",
+    "run the same code as a script in a terminal: `jupyter nbconvert --to script your.ipynb`, then `python -X"
+    " faulthandler your.py; echo $?` (on a Mac also `file $(which python)`: it must say arm64 on Apple silicon)",
+    "137 means memory: then a smaller batch, or the data in parts; 139 a crash in native code; 132 an instruction the CPU"
+    " lacks",
+)
+_TEXT = (
+    "give the whole output, from the program's start to its end, with what the shell said last: `python your_script.py >"
+    ' log.txt 2>&1; echo "exit code $?" >> log.txt`',
+    "let it be recorded: `crashcart run -- python your_script.py`",
+)
+
+
+@rule("W510", "log-does-not-tell", Rank.LAST_RESORT)
+def log_does_not_tell(
+    log: Log,
+    ending: Ending | None = None,
+    program: Program | None = None,
+    errors: tuple[ErrorRecord, ...] | None = None,
+) -> Iterator[Finding]:
+    """A log was handed in, and nothing in it says why the program ended.
+
+    ## What it means
+
+    A notebook's "kernel died" only says that the process is gone; a log that stops in the middle says less. Lines that
+    look alarming may be harmless notices.
+
+    ## How we know
+
+    No other rule found a well-founded cause in the text.
+
+    ## What to do
+
+    What would tell is given: where the missing words are, and how to get them.
+    """
+    if program is not None or _ended_well(ending) or main_error(errors or ()) is not None:
+        return
+    harmless = noise_in(log)
+    facts = [quote_line(ending.said)] if ending is not None and ending.said is not None else []
+    if harmless:
+        facts.append(
+            f"{plural(sum(each.count for each in harmless), 'line')} of it are harmless notices, which end nothing"
+        )
+    facts.append(f"none of its {plural(len(log.lines), 'line')} states a failure that is known here")
+    gone = ending is not None and ending.kind == "unobserved"
+    yield Finding(
+        Cause.UNKNOWN,
+        "the kernel is gone, and this text does not say why"
+        if gone
+        else "this text does not say why the program ended",
+        tuple(facts),
+        _NOTEBOOK if gone or (not facts[:-1] and "notebook" in surroundings(log)) else _TEXT,
+        Confidence.POSSIBLE,
+    )
+
+
+def _ended_well(ending: Ending | None) -> bool:
+    return ending is not None and ending.kind == "exit" and ending.exit_code == 0
