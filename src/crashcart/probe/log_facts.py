@@ -36,7 +36,7 @@ _KILLS = re.compile(
     r"|low swap: killing|memorystatus: killing|run out of application memory|jetsam"
     r"|after using all available ram|tried to allocate more memory than is available|ran out of memory and was restarted"
     r"|killed due to (?:the node running low on )?memory|due to memory pressure|running low on memory|memory cgroup"
-    r"|worker exceeded \d+% memory|low virtual memory condition|perhaps out of memory\?|mem avail:.{0,80}sig"
+    r"|exceeded \d+% memory budget|low virtual memory condition|perhaps out of memory\?|mem avail:.{0,80}sig"
     r"|container .{0,80}(?:oom|memory limit)|used (?:up )?all (?:of )?(?:the|its) (?:available )?memory",
     re.IGNORECASE,
 )

@@ -33,6 +33,7 @@ _HOST_MEMORY = (
         r"failed to map segment from shared object(?!: operation not)|not enough memory: you tried|buy new ram"
         r"|paging file is too small|not enough memory resources"
         r"|insufficient memory|winerror (?:8|14|1455)\b",
+        r"node running low on memory|killed due to .{0,40}(?:memory|oom)|worker exceeded \d+% memory",
         r"out of memory while allocating .{0,40}host|unable to mmap .{0,40}bytes|java heap space",
     ),
     wording(

@@ -70,7 +70,7 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         _CHECK,
     ),
     advice(
-        r"dll load failed|win32 application|dynamic link library",
+        r"dll load failed|win32 application|dynamic link library|winerror|\.dll|0xc00001|0xc00000",
         "a DLL of a compiled package could not be loaded",
         "install the current Microsoft Visual C++ redistributable (2015–2022, x64) and restart",
         "use a 64-bit Python of a version for which the package has wheels; TensorFlow's wheels need a CPU with AVX",
@@ -89,6 +89,17 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         "install what the message names (with the system's package manager or conda), or put its folder on"
         " LD_LIBRARY_PATH",
         "for MKL: `conda install mkl`, or reinstall NumPy and SciPy from one source",
+    ),
+    advice(
+        r"'str' object has no attribute 'decode'",
+        "this Keras reads HDF5 files in the way of h5py 2, and h5py 3 is installed",
+        "`pip install 'h5py<3'` for TensorFlow up to 2.3 and Keras up to 2.4 (or upgrade TensorFlow), then restart",
+    ),
+    advice(
+        r"module '?numpy'?(?:\.\w+)* has no attribute|np\.\w+ was a deprecated alias",
+        "an installed package uses a name that this NumPy no longer has",
+        "`pip install 'numpy<1.24'` for packages of that time (np.object, np.bool, np.int…), or upgrade the package that asks",
+        _CHECK,
     ),
     advice(
         r"thread\._local",

@@ -45,6 +45,7 @@ class Kind(str, Enum):
     PROCESSOR = "cpu-lacks-what-the-build-needs"
     RETRACED = "functions-traced-again"
     STALLED = "peers-waited-in-vain"
+    DEVICE_CODE = "device-code-failed"
 
 
 CAUSES: dict[Kind, Cause] = {
@@ -73,6 +74,7 @@ CAUSES: dict[Kind, Cause] = {
     Kind.PROCESSOR: Cause.CPU_INSTRUCTIONS,
     Kind.RETRACED: Cause.MEMORY_LEAK,
     Kind.STALLED: Cause.HANG,
+    Kind.DEVICE_CODE: Cause.NATIVE_CRASH,
 }
 
 

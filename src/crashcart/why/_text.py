@@ -41,9 +41,23 @@ _CONSEQUENCES = frozenset(
         "RayTaskError",
         "WorkerCrashedError",
         "UnavailableError",
+        "DeadKernelError",
+        "RayActorError",
     }
 )
 """Exceptions that mostly tell of another one, elsewhere."""
+GONE_ELSEWHERE = frozenset(
+    {
+        "DeadKernelError",
+        "BrokenProcessPool",
+        "TerminatedWorkerError",
+        "ChildFailedError",
+        "ProcessExitedException",
+        "WorkerCrashedError",
+        "RayActorError",
+    }
+)
+"""Exceptions that say no more than that another process is gone; in a log they leave the question open."""
 _CARRIERS = frozenset(
     {
         "InternalError",
@@ -113,7 +127,7 @@ def _statements(errors: tuple[ErrorRecord, ...], log: Log | None, ending: Ending
     )
     if main is None:
         chosen = _best_line(lines)
-    elif raised is None and main.name not in _CARRIERS:
+    elif raised is None and main.name not in _CARRIERS and said_by_error(main).words:
         chosen = None
     else:
         chosen = _more_telling(raised, lines)

@@ -160,6 +160,17 @@ TAKEN_AT_START: tuple[Wording, ...] = (
 )
 
 LIBRARIES: tuple[Wording, ...] = (
+    wording(
+        Kind.DEVICE_CODE,
+        Force.PLAIN,
+        r"illegal memory access|cuda_error_illegal_(?:address|instruction)|cudaerrorillegal|cudaerrormisaligned|misaligned address",
+        r"unspecified launch failure|cuda_error_launch_(?:failed|timeout)|cudaerrorlaunch(?:failure|timeout)"
+        r"|launch timed out and was terminated|cuda_error_hardware_stack",
+        r"uncorrectable (?:nv ?link|ecc) error|cuda_error_ecc|cudaerrorecc|fallen off the bus|nvrm: xid|gpu is lost"
+        r"|(?:gpu|device) (?:was |has been )?lost|memory access fault by gpu node|hsa_status_error",
+        r"unexpected event status: 1\b|error polling for event status",
+    ),
+    wording(Kind.DEVICE_CODE, Force.VAGUE, r"gpu sync failed|gpu_?synchronize .{0,40}failed|could not synchronize on cuda"),
     wording(Kind.CUDA, Force.HEALTHY, r"failed call to cuinit|could not find cuda drivers"),
     wording(
         Kind.CUDA,
@@ -193,6 +204,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"oserror: .{0,80}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w*\.so\S*: cannot open",
         r"error loading .{0,200}(?:cudnn|cublas|cudart|cufft|caffe2_nvrtc|torch_cuda|c10_cuda)\w*\.dll",
         r"(?:error|fatal).{0,20}could not load (?:dynamic )?library '?(?:lib)?(?:cud|cublas|nvcuda)",
+        r"cuda unknown error|cudaerrorunknown|cuda runtime error \((?:30|35|38|48|209)\)|cuda driver initialization failed",
         r"cuda_error_(?:unknown|stub_library)|cudaerrorstublibrary|cudaerrorinsufficientdriver|cudaerrornokernelimage",
         r"requires? (?:cuda|cudnn) (?:version )?[\d.]+|minimum required (?:driver|cudnn)",
     ),
@@ -206,7 +218,9 @@ LIBRARIES: tuple[Wording, ...] = (
     wording(
         Kind.CUDA,
         Force.VAGUE,
-        r"dnn library (?:is not found|initialization failed)",
+        r"check failed: .{0,60}(?:getconvolve\w*algorithms|getblasgemmalgorithms|cudnn)",
+        r"dnn library (?:is not found|initialization failed)|jit compilation failed|generating device code failed",
+        r"cuda_error_invalid_(?:handle|source|context)|culaunchkernel\b.{0,80}failed|cudaerrorinvalid(?:kernelimage|resourcehandle)",
         r"failed to get convolution algorithm",
         r"cudnn_status_(?:execution_failed|mapping_error|not_supported|bad_param)",
         r"could not load (?:dynamic )?library '?(?:lib)?(?:cudnn|cublas)\w*\.so.{0,100}(?:undefined symbol|version)",
@@ -245,7 +259,8 @@ LIBRARIES: tuple[Wording, ...] = (
         r"|the specified procedure could not be found",
         r"(?:glibcxx|cxxabi|glibc|gomp|openssl)_[\d.]+\S? not found|version .?(?:glibcxx|cxxabi|glibc|gomp)_",
         r"dll load failed|a dynamic link library \(dll\) initialization routine failed"
-        r"|is not a valid win32 application",
+        r"|is not a valid win32 application|winerror (?:126|127|182|193|1114)\b|0xc0000135|0xc000007b|0xc0000142"
+        r"|error loading \"[^\"]{0,300}\.dll\"",
         r"mach-o.{0,80}wrong architecture|incompatible architecture|image not found|library not loaded",
         r"wrong elf class|invalid elf header|elf load command|file too short",
         r"importerror: .{0,200}: cannot open shared object file",

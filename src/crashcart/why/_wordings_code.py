@@ -46,6 +46,7 @@ _GRAPH = (
         r"get_session.{0,20} is not available|must also be initialized in the else branch",
         r"must be the output of a tensorflow `?layer|should be a function when eager|unexpectedtracererror"
         r"|leaked? (?:a )?tracer|concretizationtypeerror",
+        r"capture an eagertensor without building a function|is not supported when eager execution is",
         r"tracer(?:arrayconversion|boolconversion|integerconversion)error|building a function.{0,80}graph tensor",
         r"does not require grad and does not have a grad_fn|backward through the graph a second time",
     ),
@@ -99,7 +100,7 @@ _VALUE = (
         r"assertion .{0,120}(?:index|idx|target|label)\w*.{0,80} failed|assertion .{0,80}input_val",
         r"all elements of (?:input|target) should be between 0 and 1",
         r"tensor had (?:nan|inf)|detected infinity or nan|nan in summary|nanlossduringtraining"
-        r"|diverged with loss = nan",
+        r"|diverged with loss = nan|invalid loss, terminating training|losstensor is inf or nan",
         r"saw a non-null label|previously unseen labels|all inputs should be in vocabulary",
     ),
     wording(

@@ -103,6 +103,8 @@ def _remedy(words: str, limit: tuple[str, int] | None, machine: Machine | None) 
             " room; each process that loads the CUDA libraries takes gigabytes of it"
         )
         yield "use fewer processes: num_workers=0 or 2 in the DataLoader, fewer environments or notebooks at once"
+    if "node running low on memory" in words:
+        yield "run fewer tasks at once (num_cpus per task, fewer parallel trials), or give each less: the node's memory is shared"
     whole = machine.memory_limit() if machine else None
     bound = limit[1] if limit else whole.bytes if whole else None
     beyond = asked is not None and bound is not None and asked > 2 * bound

@@ -9,8 +9,8 @@ from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import plural
 from crashcart.why._noise import noise_in
-from crashcart.why._statement import quote_line
-from crashcart.why._text import main_error
+from crashcart.why._statement import quote_error, quote_line
+from crashcart.why._text import GONE_ELSEWHERE, main_error
 from crashcart.why._told import surroundings
 
 _NOTEBOOK = (
@@ -20,6 +20,11 @@ _NOTEBOOK = (
     " faulthandler your.py; echo $?` (on a Mac also `file $(which python)`: it must say arm64 on Apple silicon)",
     "137 means memory: then a smaller batch, or the data in parts; 139 a crash in native code; 132 an instruction the CPU"
     " lacks",
+)
+_WORKER = (
+    "`dmesg -T | grep -i -e kill -e segfault` on that machine tells: a kill is a lack of memory (fewer workers, smaller items), a"
+    " segfault a crash in native code",
+    "run the same work in the main process (num_workers=0, n_jobs=1, a plain loop): its own error or exit code then shows",
 )
 _TEXT = (
     "give the whole output, from the program's start to its end, with what the shell said last: `python your_script.py >"
@@ -50,7 +55,8 @@ def log_does_not_tell(
 
     What would tell is given: where the missing words are, and how to get them.
     """
-    if program is not None or _ended_well(ending) or main_error(errors or ()) is not None:
+    main = main_error(errors or ())
+    if program is not None or _ended_well(ending) or (main is not None and main.name not in GONE_ELSEWHERE):
         return
     harmless = noise_in(log)
     facts = [quote_line(ending.said)] if ending is not None and ending.said is not None else []
@@ -59,16 +65,19 @@ def log_does_not_tell(
             f"{plural(sum(each.count for each in harmless), 'line')} of it are harmless notices, which end nothing"
         )
     facts.append(f"none of its {plural(len(log.lines), 'line')} states a failure that is known here")
-    gone = ending is not None and ending.kind == "unobserved"
-    yield Finding(
-        Cause.UNKNOWN,
-        "the kernel is gone, and this text does not say why"
-        if gone
-        else "this text does not say why the program ended",
-        tuple(facts),
-        _NOTEBOOK if gone or (not facts[:-1] and "notebook" in surroundings(log)) else _TEXT,
-        Confidence.POSSIBLE,
-    )
+    if main is not None:
+        facts.insert(0, quote_error(main))
+    headline, remedy = _question(ending, main, log)
+    yield Finding(Cause.UNKNOWN, headline, tuple(facts), remedy, Confidence.POSSIBLE)
+
+
+def _question(ending: Ending | None, main: ErrorRecord | None, log: Log) -> tuple[str, tuple[str, ...]]:
+    """What is open, and what would tell."""
+    if (ending is not None and ending.kind == "unobserved") or (main is not None and main.name == "DeadKernelError"):
+        return "the kernel is gone, and this text does not say why", _NOTEBOOK
+    if main is not None:
+        return "another process is gone, and this text does not say why", _WORKER
+    return "this text does not say why the program ended", _NOTEBOOK if "notebook" in surroundings(log) else _TEXT
 
 
 def _ended_well(ending: Ending | None) -> bool:
