@@ -7,11 +7,13 @@ test holds their patterns against this list.
 
 from __future__ import annotations
 
-STEMS = (
-    b"error", b"exception", b"kill", b"memory", b"abort", b"fault", b"fail", b"fatal", b"cud", b"illegal", b"exhaust",
-    b"terminat",
+LOUD = (
+    b"traceback (most", b"error: ", b"exception: ", b"out of memory", b"check failed", b"fatal", b"killed", b"terminate called",
+    b"core dumped",
 )  # fmt: skip
-"""In lower case. Few, since each is looked for in every new line of a file of any size."""
+"""What announces an end. In lower case, and few: each is looked for in every new line of a file of any size."""
+QUIET = (b"error", b"abort", b"fail", b"cud", b"illegal", b"exhaust")
+"""What may speak of one, and stands in many lines that do not."""
 
 TELLTALES = (
     "error", "exception", "fail", "fault", "fatal", "abort", "kill", "terminat", "exit", "crash", "died", "dead", "illegal",

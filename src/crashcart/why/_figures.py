@@ -106,12 +106,12 @@ def held_by_others(words: str, log: Log | None, gpus: tuple[GpuDevice, ...] | No
     return None
 
 
-def small_pool(log: Log | None) -> int | None:
+def small_pool(words: str, log: Log | None) -> int | None:
     """What TensorFlow could take of a device, where that was next to nothing (it takes nearly all that is free), and the
     program itself had used little of it: a limit of its own would be used up."""
     stats = _stats(log)
     limit, used = stats.get("Limit"), stats.get("InUse")
-    if limit is None or used is None or limit >= SMALL_POOL_BYTES:
+    if limit is None or used is None or limit >= SMALL_POOL_BYTES or "cpu" in words.lower():
         return None
     return limit if used < TAKEN_BELOW_FRACTION * limit else None
 

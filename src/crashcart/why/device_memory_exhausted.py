@@ -50,7 +50,7 @@ def device_memory_exhausted(
     prediction and evaluation in chunks.
     """
     for statement in stated(Kind.DEVICE_MEMORY, errors, log, ending):
-        if held_by_others(statement.words, log, gpus) or small_pool(log):
+        if held_by_others(statement.words, log, gpus) or small_pool(statement.words, log):
             return
         asked, shape = requested_bytes(statement.words), allocated_shape(statement.words)
         what = f"{size(asked)} more" if asked else "one more tensor"

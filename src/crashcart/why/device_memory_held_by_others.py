@@ -49,7 +49,7 @@ def device_memory_held_by_others(
     See who holds the device with nvidia-smi and end it; let frameworks take memory as they need it.
     """
     for statement in stated(Kind.DEVICE_MEMORY, errors, log, ending):
-        holding, pool = held_by_others(statement.words, log, gpus), small_pool(log)
+        holding, pool = held_by_others(statement.words, log, gpus), small_pool(statement.words, log)
         if holding:
             figures = (holding.fact(), *_users(gpus))
             yield conclude(statement, _headline(holding), _REMEDY, *figures, cause=Cause.GPU_MEMORY_TAKEN)
