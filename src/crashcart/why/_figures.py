@@ -25,7 +25,7 @@ _TYPE_BYTES = {
 _TYPE = re.compile(r"\b(?:type|dtype|data type)\s*=?\s*(\w+)")
 _UNITS = {"b": 1, "kb": KIB, "k": KIB, "kib": KIB, "mb": MIB, "m": MIB, "mib": MIB, "gb": GIB, "g": GIB, "gib": GIB}
 _UNITS |= {"tib": 1024 * GIB, "t": 1024 * GIB, "tb": 1024 * GIB, "bytes": 1, "byte": 1}
-_AMOUNT = r"(\d+(?:[.,]\d+)*)\s?([KMGT]i?B?|B|bytes)\b"
+_AMOUNT = r"(?<!\d)(\d{1,15}(?:[.,]\d{1,9}){0,3})\s?([KMGT]i?B?|B|bytes)\b"
 _EXACT = re.compile(r"\((\d{3,})\s?(?:B|bytes)\)|allocate (\d{3,}) bytes|allocating (\d{3,}) bytes")
 _REQUEST = re.compile(rf"(?:allocate|allocating|request for)\s(?:request for )?{_AMOUNT}", re.IGNORECASE)
 _FREE_AT_START = re.compile(rf"free ?memory:\s*{_AMOUNT}", re.IGNORECASE)
@@ -35,7 +35,7 @@ _TORCH_FREE = re.compile(rf"{_AMOUNT} free|{_AMOUNT} is free")
 _TORCH_OWN = re.compile(
     rf"{_AMOUNT} (?:reserved in total|cached)|this process has {_AMOUNT} memory in use|{_AMOUNT} already allocated"
 )
-_STATS = re.compile(rf"^\s*(Limit|InUse|MaxInUse|LargestFreeBlock):\s+(?:{_AMOUNT}|(\d+))\s*$")
+_STATS = re.compile(rf"^\s*(Limit|InUse|MaxInUse|LargestFreeBlock):\s+(?:{_AMOUNT}|(\d{{1,15}}))\s*$")
 SMALL_POOL_BYTES = 512 * MIB
 """No card that TensorFlow supports has less than a gigabyte: a smaller pool is what others left over."""
 SMALL_REQUEST_BYTES = 64 * MIB

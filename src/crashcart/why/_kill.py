@@ -13,8 +13,8 @@ from crashcart.evidence import ChildEnd, Ending, KernelLog, Machine, MemoryLimit
 from crashcart.units import duration, size
 
 _KILLED = re.compile(
-    r"(?P<group>Memory cgroup )?[Oo]ut of memory.*?: Kill(?:ed)? process (?P<pid>\d+) \((?P<name>.*?)\)"
-    r"(?:.*?anon-rss:(?P<anon_kb>\d+)kB)?"
+    r"(?P<group>Memory cgroup )?[Oo]ut of memory.{0,400}?: Kill(?:ed)? process (?P<pid>\d{1,9}) \((?P<name>.{0,80}?)\)"
+    r"(?:.{0,400}?anon-rss:(?P<anon_kb>\d{1,15})kB)?"
 )
 _BY_GROUP = re.compile(
     r"cgroup|memcg|oom[-_ ]?kill(?:ed|ing)\b|(?:job|step|task|container|pod|slurm|srun|notebook)\b.{0,80}(?:memory|oom)|oom[-_]kill event"

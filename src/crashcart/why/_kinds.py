@@ -81,7 +81,7 @@ _IN_A_LOADER = (Kind.SHAPES, Kind.TYPES, Kind.VALUE)
 
 def kind_of(said: Said) -> tuple[Kind, Force] | None:
     """What kind of failure was stated, and how much that settles; None where the words state none."""
-    if not said.folded or _wordings.IGNORED.states(said):
+    if not said.folded or (said.error is None and _wordings.IGNORED.states(said)):
         return None
     return (
         look_up(_RECURSION, said)

@@ -15,6 +15,7 @@ from enum import Enum, IntEnum
 from crashcart.evidence import ErrorRecord, Frame, LogLine
 from crashcart.finding import Cause
 from crashcart.why._message import Message, looks_own, take_apart
+from crashcart.why._noise import meaning_of
 
 
 class Kind(str, Enum):
@@ -125,7 +126,14 @@ def said_by_error(error: ErrorRecord) -> Said:
     """An exception as something said; one that the message quotes from inside the graph counts in its place."""
     message = take_apart(error.message)
     name = message.quoted_type or error.name
-    return Said(message.core, f"{name}: {message.core}".lower(), name, error, None, message)
+    core = _without_notices(message.core)
+    return Said(core, f"{name}: {core}".lower(), name, error, None, message)
+
+
+def _without_notices(core: str) -> str:
+    """The words without harmless notices that another thread printed into them; the first line is the exception's own."""
+    first, *rest = core.split("\n")
+    return "\n".join([first, *(line for line in rest if meaning_of(line) is None)])
 
 
 def said_by_line(line: LogLine) -> Said | None:

@@ -76,7 +76,7 @@ LIMITS: tuple[Wording, ...] = (
         Kind.PROCESS_LIMIT,
         Force.DECISIVE,
         r"too many open files|\[errno 24\]|\[errno 23\]",
-        r"inotify watch limit|inotify instances|inotify.*no space left",
+        r"inotify watch limit|inotify instances|inotify.{0,200}no space left",
         r"received 0 items of ancdata",
         r"can't start new thread|cannot start new thread|unable to (?:create|start) (?:a )?(?:new )?(?:native )?thread",
         r"pthread_create.{0,60}(?:failed|resource temporarily)|thread creation (?:via pthread_create\(\) )?failed",
@@ -92,12 +92,12 @@ LIMITS: tuple[Wording, ...] = (
         Kind.SHARED_MEMORY,
         Force.DECISIVE,
         r"(?:insufficient|out of|exhausted|not enough) shared memory|shared memory (?:limit|is full|exhausted)|\(shm\)",
-        r"bus error.*(?:worker|shared|shm)|(?:worker|shared|shm).*bus error",
+        r"bus error.{0,300}(?:worker|shared|shm)|(?:worker|shared|shm).{0,300}bus error",
         r"(?:unable to|failed to|could not|cannot|can't) [\w ]{1,40}(?:</torch_|/dev/shm|shared memory (?:object"
         r"|segment|region|file|block))",
-        r"(?:/dev/shm|/torch_|/psm_|/nccl-|shm_open|shm file|shmem|shmget).*(?:no space left|errno 28"
+        r"(?:/dev/shm|/torch_|/psm_|/nccl-|shm_open|shm file|shmem|shmget).{0,300}(?:no space left|errno 28"
         r"|cannot allocate|errno 12|failed)",
-        r"(?:no space left|errno 28).*(?:/dev/shm|/torch_|/psm_|shm)",
+        r"(?:no space left|errno 28).{0,300}(?:/dev/shm|/torch_|/psm_|shm)",
         r"omp: error #178\b|can't open shm",
         r"unable to allocate shared memory|creating shared memory segment|increase .{0,20}shared memory|--shm-size",
     ),
@@ -111,8 +111,8 @@ LIMITS: tuple[Wording, ...] = (
         r"(?:disk|volume|file ?system|partition|drive) (?:is|was) full|disk is full|not enough (?:free )?disk space",
         r"resource[ _]?exhausted(?:error)?: (?:[a-z]:\\|/|\./|gs://|s3://|\S+(?:/|\\)\S+[;:])",
         r"error writing.{0,200}resource exhausted",
-        r"\d+ requested and \d+ written",
-        r"pytorchstreamwriter failed writing|inline_container.*(?:write|unexpected pos)",
+        r"\d{1,15} requested and \d{1,15} written",
+        r"pytorchstreamwriter failed writing|inline_container.{0,200}(?:write|unexpected pos)",
         r"file write failed|unable to (?:synchronously )?write .{0,40}(?:errno = 28|no space)",
     ),
     wording(
@@ -189,7 +189,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"cudnn_status_(?:arch|version|sublibrary_version)_mismatch|cudnn_status_sublibrary_loading_failed"
         r"|cudnn.{0,40}version (?:mismatch|incompatib)",
         r"kernel version \S+ does not match dso version",
-        r"zlibwapi|libcudnn_\w+\.so\S*.{0,80}(?:cannot open|error|not found|library path)|could not load (?:library"
+        r"zlibwapi|libcudnn_\w{1,40}\.so\S{0,60}.{0,80}(?:cannot open|error|not found|library path)|could not load (?:library"
         r"|symbol) (?:lib)?cudnn",
         r"libdevice(?:\.10\.bc)? (?:is required|not found)|can't find libdevice|could not find libdevice",
         r"no ptx compilation provider|couldn't (?:invoke|get) ptxas|ptxas (?:exited|returned|fatal|does not support"
@@ -198,11 +198,11 @@ LIBRARIES: tuple[Wording, ...] = (
         r"|cuda version.{0,40}(?:mismatch|does not match)",
         r"cuda backend failed to initialize|unable to initialize backend 'cuda'",
         r"importerror: .{0,200}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvinfer|nvjitlink"
-        r"|cupti)\w*\.so",
-        r"importerror: could not find '(?:cud|cublas|nvcuda)\w*\.dll'|could not find '?(?:cudart|cudnn|cublas"
-        r"|nvcuda)\w*\.dll",
-        r"oserror: .{0,80}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w*\.so\S*: cannot open",
-        r"error loading .{0,200}(?:cudnn|cublas|cudart|cufft|caffe2_nvrtc|torch_cuda|c10_cuda)\w*\.dll",
+        r"|cupti)\w{0,40}\.so",
+        r"importerror: could not find '(?:cud|cublas|nvcuda)\w{0,40}\.dll'|could not find '?(?:cudart|cudnn|cublas"
+        r"|nvcuda)\w{0,40}\.dll",
+        r"oserror: .{0,80}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w{0,40}\.so\S{0,60}: cannot open",
+        r"error loading .{0,200}(?:cudnn|cublas|cudart|cufft|caffe2_nvrtc|torch_cuda|c10_cuda)\w{0,40}\.dll",
         r"(?:error|fatal).{0,20}could not load (?:dynamic )?library '?(?:lib)?(?:cud|cublas|nvcuda)",
         r"cuda unknown error|cudaerrorunknown|cuda runtime error \((?:30|35|38|48|209)\)|cuda driver initialization failed",
         r"cuda_error_(?:unknown|stub_library)|cudaerrorstublibrary|cudaerrorinsufficientdriver|cudaerrornokernelimage",
@@ -211,7 +211,7 @@ LIBRARIES: tuple[Wording, ...] = (
     wording(
         Kind.CUDA,
         Force.DECISIVE,
-        r"lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w*\.so\S*: cannot open shared object file",
+        r"lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w{0,40}\.so\S{0,60}: cannot open shared object file",
         r"nvml shared library not found|nvmlerror_librarynotfound",
         raised=True,
     ),
@@ -223,7 +223,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"cuda_error_invalid_(?:handle|source|context)|culaunchkernel\b.{0,80}failed|cudaerrorinvalid(?:kernelimage|resourcehandle)",
         r"failed to get convolution algorithm",
         r"cudnn_status_(?:execution_failed|mapping_error|not_supported|bad_param)",
-        r"could not load (?:dynamic )?library '?(?:lib)?(?:cudnn|cublas)\w*\.so.{0,100}(?:undefined symbol|version)",
+        r"could not load (?:dynamic )?library '?(?:lib)?(?:cudnn|cublas)\w{0,40}\.so.{0,100}(?:undefined symbol|version)",
     ),
     wording(
         Kind.CUDA,
@@ -280,10 +280,10 @@ LIBRARIES: tuple[Wording, ...] = (
         r"cannot convert a symbolic (?:tf\.)?tensor \((?:\S*(?:lstm|gru|rnn|bidirectional)\S*)\) to a numpy array",
         r"bad magic number in '|bad marshal data.{0,40}\.pyc",
         r"repeatedcompositefieldcontainer object does not support item assignment",
-        r"__\w*std__\w*once_call|std::__once_call_impl|pyarray_api \(\)",
+        r"__\w{0,40}std__\w{0,40}once_call|std::__once_call_impl|pyarray_api \(\)",
         r"operator torchvision::nms does not exist|couldn't load custom c\+\+ ops",
     ),
-    wording(Kind.PACKAGES, Force.DECISIVE, r"\.so\S*: cannot open shared object file", raised=True),
+    wording(Kind.PACKAGES, Force.DECISIVE, r"\.so\S{0,60}: cannot open shared object file", raised=True),
     wording(
         Kind.PACKAGES,
         Force.VAGUE,

@@ -14,7 +14,7 @@ from crashcart.why._statement import quote_line
 from crashcart.why._text import stated
 
 _BUFFER = re.compile(r"Filling up shuffle buffer|Shuffle buffer filled")
-_PROGRESS = re.compile(r"(\d+) of (\d+)")
+_PROGRESS = re.compile(r"(\d{1,12}) of (\d{1,12})")
 NEAR_LINES = 30
 """A buffer that was filled longer ago has been paid for; what came after it needed the memory."""
 

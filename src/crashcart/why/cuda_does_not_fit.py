@@ -85,8 +85,8 @@ _ADVICE: tuple[Advice, ...] = (
         _BUNDLE,
     ),
     advice(
-        r"(?P<library>(?:lib)?(?:cud\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|nccl\w*|nvrtc\w*"
-        r"|nvinfer\w*|nvcuda\w*|nvjitlink\w*|torch_cuda\w*)\.(?:so[\w.]*|dll))",
+        r"(?P<library>(?:lib)?(?:cud\w{0,40}|cublas\w{0,40}|cufft\w{0,40}|curand\w{0,40}|cusolver\w{0,40}|cusparse\w{0,40}|nccl\w{0,40}|nvrtc\w{0,40}"
+        r"|nvinfer\w{0,40}|nvcuda\w{0,40}|nvjitlink\w{0,40}|torch_cuda\w{0,40})\.(?:so[\w.]{0,20}|dll))",
         "the CUDA library {library} is not found, or not in the version that this build wants",
         _BUNDLE,
         "install the CUDA and cuDNN versions that this release was tested with, and put their folder on"

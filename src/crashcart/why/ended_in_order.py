@@ -12,7 +12,7 @@ from crashcart.units import duration, plural
 from crashcart.why._words import quoted, who
 
 _WRONG_USAGE, _NOT_EXECUTABLE, _NOT_FOUND = 2, 126, 127
-_COMMAND = re.compile(r"(\S+): (?:command )?not found$")
+_COMMAND = re.compile(r"(\S{1,200}): (?:command )?not found$")
 _USAGE = re.compile(r"^\S+: error: |^(?:Error: No such option|Usage: )")
 
 

@@ -12,7 +12,7 @@ from crashcart.why._said import Kind
 from crashcart.why._statement import conclude
 from crashcart.why._text import stated
 
-_COUNT = re.compile(r"(\d+) out of the last (\d+) calls to <?(?:function )?([\w.<>]{1,120})")
+_COUNT = re.compile(r"(\d{1,9}) out of the last (\d{1,9}) calls to <?(?:function )?([\w.<>]{1,120})")
 
 
 @rule("W116", "functions-traced-again", Rank.ROOT)

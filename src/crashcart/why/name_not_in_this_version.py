@@ -19,7 +19,7 @@ _NAMED = (
     re.compile(r"No module named '(?P<owner>[\w.]+)\.(?P<name>\w+)'"),
 )
 _ARGUMENT = re.compile(
-    r"(?:(?P<owner>[\w.]+)\(\) got an|got an) unexpected keyword argument '(?P<name>\w+)'"
+    r"(?:\b(?P<owner>[\w.]{1,200})\(\) got an|got an) unexpected keyword argument '(?P<name>\w+)'"
     r"|(?:not recognized|Unrecognized keyword arguments?)(?: passed to (?P<layer>\w+))?:? \W{1,2}(?P<word>[a-z]\w*)"
 )
 _NEW_NAMES = {

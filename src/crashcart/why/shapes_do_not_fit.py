@@ -38,7 +38,7 @@ _ADVICE: tuple[Advice, ...] = (
         "print x.shape just before the named line",
     ),
     advice(
-        r"yielded an element of shape (?P<have>[^w]*?) where an element of shape (?P<want>.*?) was expected",
+        r"yielded an element of shape (?P<have>[^w]{0,200}?) where an element of shape (?P<want>.{0,200}?) was expected",
         "the generator yields shape {have} where its signature says {want}",
         "make the generator yield what its output_signature (or output_shapes) says: np.asarray(x) of that shape,"
         " not a number or a list of another depth",

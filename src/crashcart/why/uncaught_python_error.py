@@ -16,7 +16,7 @@ from crashcart.why._text import GONE_ELSEWHERE, main_error, states_a_kind
 from crashcart.why._words import runs_pytest
 
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
-_FROM = re.compile(r"(?:^|[:;]\s*)raise\b.*\sfrom\s+(?!None\b)")
+_FROM = re.compile(r"(?:^|[:;]\s*)raise\b.{0,300}\sfrom\s{1,8}(?!None\b)")
 _OS = re.compile(r"^<frozen os>$|[/\\]os\.py$")
 _USUAL_IMPORTS = {
     "np": "import numpy as np",
