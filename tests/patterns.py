@@ -51,8 +51,25 @@ def _held(value: object, depth: int) -> Iterator[re.Pattern[str] | re.Pattern[by
 
 def attacks(pattern: str, length: int) -> Iterator[str]:
     """Texts of the length that come close to a match again and again and never make one."""
-    literals = [each for each in re.findall(r"[A-Za-z0-9_ :./'\[(-]{2,}", re.sub(r"\\[a-zA-Z]|\{\d*,?\d*\}", "\n", pattern))]
-    seeds = [*sorted(set(literals), key=len, reverse=True)[:6], " ".join(literals[:4]), "a", " ", "0", "0 ", "a.", "[1, ", "(", "'a", "File \"", "\t", "a: ", "/a", "-"]
+    plain = re.sub(r"\\[a-zA-Z]|\{\d*,?\d*\}", "\n", pattern)
+    literals = re.findall(r"[A-Za-z0-9_ :./'\[(-]{2,}", plain)
+    seeds = [
+        *sorted(set(literals), key=len, reverse=True)[:6],
+        " ".join(literals[:4]),
+        "a",
+        " ",
+        "0",
+        "0 ",
+        "a.",
+        "[1, ",
+        "(",
+        "'a",
+        'File "',
+        "\t",
+        "a: ",
+        "/a",
+        "-",
+    ]
     for seed in dict.fromkeys(seeds):
         if seed:
             yield (seed * (length // len(seed) + 1))[:length] + "\x00"

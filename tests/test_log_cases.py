@@ -27,11 +27,29 @@ def test_the_aims_hold(path: Path) -> None:
 
 def test_a_wrong_cause_and_a_missing_word_are_counted(tmp_path: Path) -> None:
     rows = [
-        {"id": "a", "log": "OSError: [Errno 28] No space left on device", "cause": "hang", "remedy_must_mention": "no such word"},
-        {"id": "b", "log": "OSError: [Errno 28] No space left on device", "cause": "hang", "also_ok": ["disk-full"], "trap": []},
+        {
+            "id": "a",
+            "log": "OSError: [Errno 28] No space left on device",
+            "cause": "hang",
+            "remedy_must_mention": "no such word",
+        },
+        {
+            "id": "b",
+            "log": "OSError: [Errno 28] No space left on device",
+            "cause": "hang",
+            "also_ok": ["disk-full"],
+            "trap": [],
+        },
         {"id": "c", "log": "Killed", "cause": "unknown", "decidable": False, "trap": ["host-memory"]},
     ]
     file = tmp_path / "cases.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     found = total([score(case) for case in read_cases(file)])
-    assert (found.cases, found.decidable, found.right, found.remedies_hit, found.remedies_asked, found.trapped) == (3, 2, 1, 0, 1, 1)
+    assert (found.cases, found.decidable, found.right, found.remedies_hit, found.remedies_asked, found.trapped) == (
+        3,
+        2,
+        1,
+        0,
+        1,
+        1,
+    )

@@ -23,7 +23,13 @@ MOST_S = 0.4
 
 def test_the_patterns_are_found() -> None:
     assert len(PATTERNS) > 500
-    assert {name.split()[0].rpartition(".")[2] for name, _ in PATTERNS} >= {"log_ending", "log_facts", "log_grammar", "_wordings", "_noise"}
+    assert {name.split()[0].rpartition(".")[2] for name, _ in PATTERNS} >= {
+        "log_ending",
+        "log_facts",
+        "log_grammar",
+        "_wordings",
+        "_noise",
+    }
 
 
 @pytest.mark.parametrize("chunk", range(16))

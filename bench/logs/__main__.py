@@ -74,7 +74,9 @@ def _row(path: Path, each: Total) -> list[str]:
 
 def _mistakes(path: Path, scored: list[Scored]) -> str:
     wrong = [each for each in scored if not each.right]
-    lines = [f"{each.case.id}: {each.case.cause} called {each.cause} ({each.confidence}, {each.code})" for each in wrong]
+    lines = [
+        f"{each.case.id}: {each.case.cause} called {each.cause} ({each.confidence}, {each.code})" for each in wrong
+    ]
     return f"Mistakes in {path.stem}: " + ("; ".join(lines) if lines else "none.")
 
 

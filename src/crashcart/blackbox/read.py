@@ -19,7 +19,6 @@ from crashcart.blackbox.crashfile import read_crash
 from crashcart.blackbox.output import read_output
 from crashcart.blackbox.recording import SCHEMA
 from crashcart.blackbox.ring import ForeignFileError, read_payloads
-from crashcart.probe.python_dump import parse_stacks
 from crashcart.errors import UnreadableRecordingError
 from crashcart.evidence import (
     ChildEnd,
@@ -47,6 +46,7 @@ from crashcart.evidence import (
 )
 from crashcart.probe.log import parse_log
 from crashcart.probe.process import parse_limits
+from crashcart.probe.python_dump import parse_stacks
 from crashcart.probe.source import OwnCode, in_loop, source_line
 
 Record = dict[str, Any]

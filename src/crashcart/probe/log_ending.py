@@ -44,19 +44,23 @@ _SHELL = re.compile(
 _COMMAND = re.compile(r"^\s+(?:sudo |time |nohup )?(?:i?python|\./|/|torchrun|mpirun|jupyter|bash|sh )")
 _NAMED = re.compile(
     r"(?:killed by|terminated by|received|caught|with|by|due to|signal:?|sent|type: {0,16}\w{1,30}|exit codes? of the workers are"
-    r"|exited) ?(?:fatal )?(?:signal:? ?)?[ ({<*'\"]{0,4}(?:\d{1,2} ?[:(] ?)?(?:signals\.)?(?P<name>SIG(?:KILL|SEGV|ABRT|BUS|ILL|FPE|TERM|HUP|XCPU|INT))\b",
+    r"|exited) ?(?:fatal )?(?:signal:? ?)?[ ({<*'\"]{0,4}(?:\d{1,2} ?[:(] ?)?(?:signals\.)?(?P<name>SIG(?:KILL"
+    r"|SEGV|ABRT|BUS|ILL|FPE|TERM|HUP|XCPU|INT))\b",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
-    r"(?:killed by signal:?|terminated by signal|received signal|caught signal|interrupted by signal|\bsignal) [(]?(?P<number>\d{1,2})\b(?!\.\d)",
+    r"(?:killed by signal:?|terminated by signal|received signal|caught signal|interrupted by signal"
+    r"|\bsignal) [(]?(?P<number>\d{1,2})\b(?!\.\d)",
     re.IGNORECASE,
 )
 _BY_WORD = re.compile(
-    r"(?:killed by signal: |^Fatal Python error: |^signal \(\d\d?\): |Termination Signal: {1,16}|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?:[.:,(]|$)"
+    r"(?:killed by signal: |^Fatal Python error: |^signal \(\d\d?\): |Termination Signal: {1,16}"
+    r"|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?:[.:,(]|$)"
 )
 _FAULT_OF_WINDOWS = re.compile(r"^Windows fatal exception: (?P<words>[\w ]{4,40})")
 _EXIT = re.compile(
-    r"(?:finished with exit code|terminated with exit code|exit(?:ed)? with (?:return |exit )?(?:code|status)(?: code)?|exit(?:ed)? with status"
+    r"(?:finished with exit code|terminated with exit code|exit(?:ed)? with (?:return |exit )?(?:code"
+    r"|status)(?: code)?|exit(?:ed)? with status"
     r"|exit code(?: is)?|exit status|exitcode|return code|returned with exit code|non-zero exit status|ended with exit code"
     r"|exited, code|Exited)\s{0,3}[:=]?\s{0,8}\(?(?P<code>-?\d{1,10})\b",
     re.IGNORECASE,

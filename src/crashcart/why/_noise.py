@@ -17,35 +17,61 @@ from crashcart.finding import Report
 _NOISE = tuple(
     (re.compile(pattern), meaning)
     for pattern, meaning in (
-        (r"onednn custom operations are on|onednn.{0,40}optimizations", "oneDNN is in use: sums may differ in the last digits"),
-        (r"unable to register (?:cudnn|cufft|cublas) factory", "two parts of TensorFlow register the same CUDA plug-in"),
+        (
+            r"onednn custom operations are on|onednn.{0,40}optimizations",
+            "oneDNN is in use: sums may differ in the last digits",
+        ),
+        (
+            r"unable to register (?:cudnn|cufft|cublas) factory",
+            "two parts of TensorFlow register the same CUDA plug-in",
+        ),
         (r"computation placer already registered", "two parts of TensorFlow register the same CUDA plug-in"),
         (r"numa node", "the kernel does not say which NUMA node the card belongs to; node 0 is taken"),
         (r"tf-trt warning|could not find tensorrt", "TensorRT is not installed; only those who use it need it"),
         (
-            r"not compiled to use|wasn't compiled to use|optimized to use available cpu instructions|to enable the following instructions"
+            r"not compiled to use|wasn't compiled to use|optimized to use available cpu instructions"
+            r"|to enable the following instructions"
             r"|optimized with oneapi deep neural|to enable them in other operations|this tensorflow binary is optimized",
             "the processor has instructions that this build does not use: it could be faster, nothing more",
         ),
         (r"canceled future for execute_request", "the browser gave up a cell since the kernel was gone: a consequence"),
         (
-            r"deprecat(?:ed|ion)(?!.{0,200}fork\(\))|futurewarning|will be removed in a future|instructions for updating|pendingdeprecation",
+            r"deprecat(?:ed|ion)(?!.{0,200}fork\(\))|futurewarning|will be removed in a future"
+            r"|instructions for updating|pendingdeprecation",
             "something will change in a later version; today it works",
         ),
-        (r"the caller indicates that this is not a failure", "the allocator tried a larger piece first and took a smaller one"),
-        (r"executor start aborting|(?:startabort|is aborting).{0,80}end of sequence", "the input came to its end: tf.data's normal way to say so"),
-        (r"successfully opened (?:cuda|dynamic) library|loaded cudnn version(?!.{0,40}but)", "a CUDA library was found and loaded"),
+        (
+            r"the caller indicates that this is not a failure",
+            "the allocator tried a larger piece first and took a smaller one",
+        ),
+        (
+            r"executor start aborting|(?:startabort|is aborting).{0,80}end of sequence",
+            "the input came to its end: tf.data's normal way to say so",
+        ),
+        (
+            r"successfully opened (?:cuda|dynamic) library|loaded cudnn version(?!.{0,40}but)",
+            "a CUDA library was found and loaded",
+        ),
         (
             r"mlir (?:optimization passes|graph optimization)|none of the mlir|compiled cluster using xla|xla service 0x",
             "a note about compilation",
         ),
-        (r"'messagefactory' object has no attribute 'getprototype'", "protobuf and TensorFlow disagree at exit; nothing depends on it"),
-        (r"finalizing generatordataset iterator: ?cancelled", "a generator was closed before its end, as at each epoch's end"),
-        (r"adding visible gpu devices|created (?:tensorflow )?device|cpu frequency|metal device set to", "start-up information"),
+        (
+            r"'messagefactory' object has no attribute 'getprototype'",
+            "protobuf and TensorFlow disagree at exit; nothing depends on it",
+        ),
+        (
+            r"finalizing generatordataset iterator: ?cancelled",
+            "a generator was closed before its end, as at each epoch's end",
+        ),
+        (
+            r"adding visible gpu devices|created (?:tensorflow )?device|cpu frequency|metal device set to",
+            "start-up information",
+        ),
         (r"could not destroy cu\w+ handle|cupti|profiler session", "the profiler's own; only profiling needs it"),
         (r"libpng warning|iccp: known incorrect", "an image carries an odd colour profile; it was read all the same"),
     )
-)  # fmt: skip
+)
 _HINTS = ("onednn", "regist", "numa", "tensorrt", "tf-trt", "compiled", "instructions", "optimiz", "cancel", "deprecat", "future",
           "caller", "aborting", "end of sequence", "library", "cudnn version", "mlir", "xla", "messagefactory", "device",
           "frequency", "cu", "profiler", "libpng", "updating")  # fmt: skip

@@ -91,6 +91,12 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         "for MKL: `conda install mkl`, or reinstall NumPy and SciPy from one source",
     ),
     advice(
+        r"\bjaxlib\b|\bjax version",
+        "jax and jaxlib are of versions that do not go together",
+        "install both in one command: `pip install -U 'jax[cuda12]'` (or `jax[cpu]`), which brings the jaxlib that belongs to it",
+        _CHECK,
+    ),
+    advice(
         r"'str' object has no attribute 'decode'",
         "this Keras reads HDF5 files in the way of h5py 2, and h5py 3 is installed",
         "`pip install 'h5py<3'` for TensorFlow up to 2.3 and Keras up to 2.4 (or upgrade TensorFlow), then restart",

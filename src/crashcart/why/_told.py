@@ -23,10 +23,15 @@ _SURROUNDINGS = {
     ),
     "notebook": re.compile(r"kernel|\.ipynb|jupyter|execute_request|ipykernel|colab", re.IGNORECASE),
     "gpu": re.compile(r"\bcuda|\bcudnn|\bcublas|\bgpu\b|nvidia|libcu\w{1,40}\.so|\bsm_\d\d", re.IGNORECASE),
-    "metal": re.compile(r"metal device|tensorflow-metal|metal_plugin|Metal Performance|mps_graph|\bMPSG?\w*|Apple M\d", re.IGNORECASE),
+    "metal": re.compile(
+        r"metal device|tensorflow-metal|metal_plugin|Metal Performance|mps_graph|\bMPSG?\w{0,40}|Apple M\d",
+        re.IGNORECASE,
+    ),
     "windows": re.compile(r"0xC0000|-10737\d{5}|[A-Z]:\\|\.dll\b|Windows fatal", re.IGNORECASE),
-    "worker": re.compile(r"dataloader worker|process pool|worker process|forkpoolworker|exit codes of the workers", re.IGNORECASE),
-}  # fmt: skip
+    "worker": re.compile(
+        r"dataloader worker|process pool|worker process|forkpoolworker|exit codes of the workers", re.IGNORECASE
+    ),
+}
 _LOOKED_AT = 2_000
 
 

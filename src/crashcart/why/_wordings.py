@@ -36,9 +36,11 @@ LIMITS: tuple[Wording, ...] = (
     wording(
         Kind.PROCESSOR,
         Force.DECISIVE,
-        r"(?:was|were) (?:compiled to use|built (?:using|with)) .{0,60}instructions,? (?:but these aren't|which your (?:cpu|machine)"
+        r"(?:was|were) (?:compiled to use|built (?:using|with)) .{0,60}instructions,? (?:but these aren't"
+        r"|which your (?:cpu|machine)"
         r"|but .{0,40}not (?:available|supported))",
-        r"(?:cpu|processor|machine) (?:does not|doesn't) (?:support|have) .{0,40}(?:avx|sse4|fma)|requires? (?:a )?(?:cpu|processor) .{0,40}avx"
+        r"(?:cpu|processor|machine) (?:does not|doesn't) (?:support|have) .{0,40}(?:avx|sse4|fma)"
+        r"|requires? (?:a )?(?:cpu|processor) .{0,40}avx"
         r"|fatal error: this program was not built to run in your system|please verify that both the operating system and the"
         r" processor support",
     ),
@@ -47,9 +49,11 @@ LIMITS: tuple[Wording, ...] = (
         Kind.STALLED,
         Force.DECISIVE,
         r"watchdog caught collective operation timeout|watchdog got stuck for \d+ seconds|collective .{0,80}timed out"
-        r"|(?:nccl|gloo|mpi)\b.{0,120}(?:timed out|timeout (?:error|exceeded|reached|after))|timed out (?:waiting|after) .{0,60}(?:for \w+ )?(?:recv|send|operation|all_?reduce|barrier"
+        r"|(?:nccl|gloo|mpi)\b.{0,120}(?:timed out|timeout (?:error|exceeded|reached|after))|timed out (?:waiting"
+        r"|after) .{0,60}(?:for \w+ )?(?:recv|send|operation|all_?reduce|barrier"
         r"|peer|rank|clients? to)",
-        r"waiting for remainder of ranks|one or more tensors were submitted to be reduced.{0,160}subset of ranks|stalled (?:ranks|ops):",
+        r"waiting for remainder of ranks|one or more tensors were submitted to be reduced.{0,160}subset of ranks"
+        r"|stalled (?:ranks|ops):",
         r"celltimeouterror|a cell timed out while it was being executed|timeout waiting for execute reply",
         r"dataloader timed out after|barrier timed out|deadlock detected|possible deadlock",
     ),
@@ -163,14 +167,17 @@ LIBRARIES: tuple[Wording, ...] = (
     wording(
         Kind.DEVICE_CODE,
         Force.PLAIN,
-        r"illegal memory access|cuda_error_illegal_(?:address|instruction)|cudaerrorillegal|cudaerrormisaligned|misaligned address",
+        r"illegal memory access|cuda_error_illegal_(?:address|instruction)|cudaerrorillegal|cudaerrormisaligned"
+        r"|misaligned address",
         r"unspecified launch failure|cuda_error_launch_(?:failed|timeout)|cudaerrorlaunch(?:failure|timeout)"
         r"|launch timed out and was terminated|cuda_error_hardware_stack",
         r"uncorrectable (?:nv ?link|ecc) error|cuda_error_ecc|cudaerrorecc|fallen off the bus|nvrm: xid|gpu is lost"
         r"|(?:gpu|device) (?:was |has been )?lost|memory access fault by gpu node|hsa_status_error",
         r"unexpected event status: 1\b|error polling for event status",
     ),
-    wording(Kind.DEVICE_CODE, Force.VAGUE, r"gpu sync failed|gpu_?synchronize .{0,40}failed|could not synchronize on cuda"),
+    wording(
+        Kind.DEVICE_CODE, Force.VAGUE, r"gpu sync failed|gpu_?synchronize .{0,40}failed|could not synchronize on cuda"
+    ),
     wording(Kind.CUDA, Force.HEALTHY, r"failed call to cuinit|could not find cuda drivers"),
     wording(
         Kind.CUDA,
@@ -218,6 +225,7 @@ LIBRARIES: tuple[Wording, ...] = (
     wording(
         Kind.CUDA,
         Force.VAGUE,
+        r"failed to call then\w{0,40}(?:rnn|ctc|convolve)|could not convert batchdescriptor|failed to set cudnn stream",
         r"check failed: .{0,60}(?:getconvolve\w*algorithms|getblasgemmalgorithms|cudnn)",
         r"dnn library (?:is not found|initialization failed)|jit compilation failed|generating device code failed",
         r"cuda_error_invalid_(?:handle|source|context)|culaunchkernel\b.{0,80}failed|cudaerrorinvalid(?:kernelimage|resourcehandle)",

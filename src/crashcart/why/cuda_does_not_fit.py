@@ -38,8 +38,9 @@ _ADVICE: tuple[Advice, ...] = (
     ),
     advice(
         r"cuda unknown error|cuda_error_unknown|cudaerrorunknown|runtime error \(30\)|cuda driver initialization",
-        "the driver gave no better answer than \"unknown error\"",
-        "restart the machine, or load the driver's module again: `sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm`; a laptop that"
+        'the driver gave no better answer than "unknown error"',
+        "restart the machine, or load the driver's module again: `sudo rmmod nvidia_uvm && sudo modprobe"
+        " nvidia_uvm`; a laptop that"
         " slept, or a driver that was updated since the start, leaves it so",
         "in a container, start it after the driver works on the host (`nvidia-smi`), with `--gpus all`; install nvidia-modprobe",
         "set CUDA_VISIBLE_DEVICES before the program starts, not inside it",
@@ -75,7 +76,7 @@ _ADVICE: tuple[Advice, ...] = (
         _BUNDLE,
     ),
     advice(
-        r"failed to get convolution algorithm|dnn library|cudnn_status|algorithms|check failed",
+        r"failed to get convolution algorithm|dnn library|cudnn_status|algorithms|check failed|failed to call then|cudnn stream",
         "cuDNN did not start: an unfitting version, or no device memory left for it",
         "compare the cuDNN version with the one this TensorFlow was tested with; the lines above the error name"
         " both where they differ",

@@ -21,7 +21,6 @@ from crashcart.why._said import Kind
 from crashcart.why._statement import conclude
 from crashcart.why._text import stated
 
-
 _SMALL = ("the request itself is small: the device was full before it",)
 
 
@@ -73,7 +72,9 @@ def device_memory_exhausted(
 def _remedy(words: str, shape: tuple[int, ...] | None, asked: int | None) -> tuple[str, ...]:
     steps = []
     if asked is not None and asked < SMALL_REQUEST_BYTES:
-        steps.append("see what filled it before: `nvidia-smi` (another process, an old notebook kernel), or tensors kept in a loop")
+        steps.append(
+            "see what filled it before: `nvidia-smi` (another process, an old notebook kernel), or tensors kept in a loop"
+        )
     if shape and len(shape) > 1 and shape[0] > 1:
         steps.append(f"use a smaller batch: {shape[0]} → {shape[0] // 2} in the first dimension halves this tensor")
         if shape[0] > 10_000:

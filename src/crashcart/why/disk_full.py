@@ -54,7 +54,8 @@ def disk_full(
             statement,
             f"the disk quota is used up{where}" if quota else f"no space is left on the disk{where}",
             (
-                f"make space where it is full: `df -h {path[1].rpartition('/')[0] or '/'}` and `df -i` show it, for a quota `quota -s`"
+                f"make space where it is full: `df -h {path[1].rpartition('/')[0] or '/'}` and `df -i` show it,"
+                f" for a quota `quota -s`"
                 if path
                 else "see which disk has no space left: `df -h` and `df -i` (inodes), for a quota `quota -s`",
                 "delete old checkpoints and logs, or keep fewer: CheckpointManager(max_to_keep=3),"

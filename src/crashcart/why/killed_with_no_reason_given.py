@@ -19,7 +19,10 @@ _LESS = (
     "use less RAM until then: a smaller batch, fewer workers, the data in parts (tf.data from files, a generator)"
     " instead of at once, float32"
 )
-_RAISE = "raise the limit: `docker run --memory=…`, resources.limits.memory, `--mem` of the job (Docker Desktop: Settings → Resources)"
+_RAISE = (
+    "raise the limit: `docker run --memory=…`, resources.limits.memory, `--mem` of the job (Docker Desktop: Settings →"
+    " Resources)"
+)
 
 
 @rule("W115", "killed-with-no-reason-given", Rank.MECHANISM)

@@ -71,7 +71,9 @@ def test_encodings() -> None:
     for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32"):
         assert read(text.encode(name)).lines[0].text == text.strip(), name
     assert decode_line("Le module spécifié est introuvable.".encode("cp1252")) == "Le module spécifié est introuvable."
-    assert decode_line("OSError: [WinError 1455] 页面文件太小，无法完成操作。".encode("gbk")).endswith("页面文件太小，无法完成操作。")
+    assert decode_line("OSError: [WinError 1455] 页面文件太小，无法完成操作。".encode("gbk")).endswith(
+        "页面文件太小，无法完成操作。"
+    )
     assert decode_line(b"\xff\xfe\xfd") == "ÿþý"
 
 

@@ -32,7 +32,10 @@ def explained(raw: bytes) -> str:
 
 
 @settings(max_examples=120, deadline=None)
-@given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=60)), max_size=40), st.sampled_from(["utf-8", "utf-16", "cp1252"]))
+@given(
+    st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=60)), max_size=40),
+    st.sampled_from(["utf-8", "utf-16", "cp1252"]),
+)
 def test_any_text_is_explained(pieces: list[str], encoding: str) -> None:
     explained("\n".join(pieces).encode(encoding, "replace"))
 
@@ -43,7 +46,16 @@ def test_any_bytes_are_explained_or_refused(raw: bytes) -> None:
     explained(raw)
 
 
-@pytest.mark.parametrize("line", ["error: cannot read shape (3, 4) of tensor {n} from file", "Killed {n}", "  File \"a{n}.py\", line 3, in f", "ValueError: x{n} must be in [0, 4)", "\x1b[3{n}m\r"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "error: cannot read shape (3, 4) of tensor {n} from file",
+        "Killed {n}",
+        '  File "a{n}.py", line 3, in f',
+        "ValueError: x{n} must be in [0, 4)",
+        "\x1b[3{n}m\r",
+    ],
+)
 def test_a_megabyte_of_lines_that_all_speak_of_failures_takes_less_than_its_time(line: str) -> None:
     words = ["".join("abcdefghij"[int(digit)] for digit in str(number)) for number in range(20_000)]
     text = "\n".join(line.replace("{n}", word) for word in words)
@@ -53,7 +65,15 @@ def test_a_megabyte_of_lines_that_all_speak_of_failures_takes_less_than_its_time
     assert time.process_time() - began < 2.5, "measured: up to 0.8 s on an idle machine; four times that under load"
 
 
-@pytest.mark.parametrize(("raw", "words"), [(b"", "empty"), (b"\n \t\n", "empty"), (b"\x7fELF" + bytes(range(32)) * 99, "no text"), (b"\x1f\x8b\x08\x00abc", "packed (gzip)")])
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "empty"),
+        (b"\n \t\n", "empty"),
+        (b"\x7fELF" + bytes(range(32)) * 99, "no text"),
+        (b"\x1f\x8b\x08\x00abc", "packed (gzip)"),
+    ],
+)
 def test_what_cannot_be_read_is_said(raw: bytes, words: str) -> None:
     with pytest.raises(CannotCheckError) as error:
         collect_log(io.BytesIO(raw), "x.log")
@@ -61,7 +81,7 @@ def test_what_cannot_be_read_is_said(raw: bytes, words: str) -> None:
 
 
 def test_an_interrupt_in_the_middle_is_not_the_end() -> None:
-    text = "KeyboardInterrupt\n\nTraceback (most recent call last):\n  File \"a.py\", line 2, in f\nValueError: x\n"
+    text = 'KeyboardInterrupt\n\nTraceback (most recent call last):\n  File "a.py", line 2, in f\nValueError: x\n'
     assert evidence_of(parse_log(text)).ending is None
 
 

@@ -13,7 +13,9 @@ from tests.unit.why.families import FAMILIES
 CAUSES = {cause.value for cause in Cause}
 
 
-@pytest.mark.parametrize(("text", "causes"), FAMILIES, ids=[f"{number}-{row[1].split()[0]}" for number, row in enumerate(FAMILIES)])
+@pytest.mark.parametrize(
+    ("text", "causes"), FAMILIES, ids=[f"{number}-{row[1].split()[0]}" for number, row in enumerate(FAMILIES)]
+)
 def test_the_cause_is_named_first(text: str, causes: str) -> None:
     assert set(causes.split()) <= CAUSES
     report = explain(evidence_of(parse_log(text)))
@@ -23,7 +25,10 @@ def test_the_cause_is_named_first(text: str, causes: str) -> None:
     assert [each for each in report.unchecked if any("failed" in missing for missing in each.missing)] == []
 
 
-@pytest.mark.parametrize("prefix", ["train_1  | ", "Jun 03 10:14:07 node7 trainer[811]: ", "2024-05-01T10:00:00.123456789Z stderr F ", "\x1b[31m"])
+@pytest.mark.parametrize(
+    "prefix",
+    ["train_1  | ", "Jun 03 10:14:07 node7 trainer[811]: ", "2024-05-01T10:00:00.123456789Z stderr F ", "\x1b[31m"],
+)
 def test_prefixes_and_colours_change_nothing(prefix: str) -> None:
     for text, causes in FAMILIES[::7]:
         if "Kill" not in text and "exit code" not in text:  # a container's own prefix says whose memory it was
