@@ -58,6 +58,11 @@ _BY_WORD = re.compile(
     r"|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?:[.:,(]|$)"
 )
 _FAULT_OF_WINDOWS = re.compile(r"^Windows fatal exception: (?P<words>[\w ]{4,40})")
+_KERNEL = re.compile(r"\[\d{1,9}\]:? (?P<fault>segfault at |general protection|trap invalid opcode|trap divide error)")
+_KERNEL_SAYS = {
+    "segfault at ": "SIGSEGV", "general protection": "SIGSEGV", "trap invalid opcode": "SIGILL", "trap divide error": "SIGFPE",
+}  # fmt: skip
+_TASK = re.compile(r"\btask \d{1,6}: (?P<word>[A-Za-z ]{4,30}?)(?: \(core dumped\))?$")
 _EXIT = re.compile(
     r"(?:finished with exit code|terminated with exit code|exit(?:ed)? with (?:return |exit )?(?:code"
     r"|status)(?: code)?|exit(?:ed)? with status"
@@ -94,7 +99,7 @@ _INTERRUPT = re.compile(r"^(?:KeyboardInterrupt(?::.{0,200})?|\^C)\s*$")
 _HINTS = (
     "kill", "signal", "fault", "abort", "abandon", "sig", "exit", "kernel", "illegal", "instruction", "instrucci",
     "bus", "terminat", "beendet", "segment", "fatal", "floating", "trap", "hangup", "limit", "interrupt", "^c", "crash",
-    "tué", "getötet", "arrêté", "termin", "abge", "错误", "已", "非法", "例外", "убито", "ошибка", "недоп", "maschinenbefehl",
+    "general protection", "opcode", "task", "tué", "getötet", "arrêté", "termin", "abge", "错误", "已", "非法", "例外", "убито", "ошибка", "недоп", "maschinenbefehl",
     "gleitkomma", "return code", "错", "内核", "inst", "speicherzugriff", "dead", "term_", "walltime", "due to",
 )  # fmt: skip
 
@@ -147,6 +152,18 @@ def _by_name(text: str, line: LogLine) -> Ending | None:
     name = _SIGNAL_OF.get(match["word"].strip().lower()) if match else None
     if name:
         return _signal(name, line)
+    match = _TASK.search(text)
+    name = _SIGNAL_OF.get(match["word"].strip().lower()) if match else None
+    if name:
+        return _signal(name, line)
+    return _by_system(text, line)
+
+
+def _by_system(text: str, line: LogLine) -> Ending | None:
+    """What the kernel logged of a fault, or Windows' own handler printed."""
+    match = _KERNEL.search(text)
+    if match:
+        return _signal(_KERNEL_SAYS[match["fault"]], line)
     match = _FAULT_OF_WINDOWS.match(text)
     name = _WINDOWS_WORDS.get(match["words"].strip().lower()) if match else None
     return _signal(name, line) if name else None

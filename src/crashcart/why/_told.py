@@ -21,7 +21,10 @@ _SURROUNDINGS = {
         r"|sagemaker|\.batch\b|\bk8s|^\s*[\w.-]{1,40}_\d+\s{0,8}\|",
         re.IGNORECASE,
     ),
-    "notebook": re.compile(r"kernel|\.ipynb|jupyter|execute_request|ipykernel|colab", re.IGNORECASE),
+    "notebook": re.compile(
+        r"\bkernel (?:died|for|re|app|cra)|kernel: (?:re|dead|start)|\.ipynb|jupyter|execute_request|ipykernel|colab",
+        re.IGNORECASE,
+    ),
     "gpu": re.compile(r"\bcuda|\bcudnn|\bcublas|\bgpu\b|nvidia|libcu\w{1,40}\.so|\bsm_\d\d", re.IGNORECASE),
     "metal": re.compile(
         r"metal device|tensorflow-metal|metal_plugin|Metal Performance|mps_graph|\bMPSG?\w{0,40}|Apple M\d",

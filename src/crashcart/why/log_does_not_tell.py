@@ -61,10 +61,9 @@ def log_does_not_tell(
     harmless = noise_in(log)
     facts = [quote_line(ending.said)] if ending is not None and ending.said is not None else []
     if harmless:
-        facts.append(
-            f"{plural(sum(each.count for each in harmless), 'line')} of it are harmless notices, which end nothing"
-        )
-    facts.append(f"none of its {plural(len(log.lines), 'line')} states a failure that is known here")
+        count = plural(sum(each.count for each in harmless), "harmless notice")
+        facts.append(f"{count} among its lines, which {'end' if len(harmless) > 1 else 'ends'} nothing")
+    facts.append(f"of {plural(len(log.lines), 'line')} none states a failure that is known here")
     if main is not None:
         facts.insert(0, quote_error(main))
     headline, remedy = _question(ending, main, log)

@@ -15,6 +15,10 @@ def ending(text: str) -> Ending | None:
 
 TOLD = {
     "Killed": "SIGKILL",
+    "kernel: [1.2] python[20417]: segfault at 0 ip 00007f3c sp 00007ffd error 4 in libtensorflow_framework.so.2[7f3c+2000]": "SIGSEGV",
+    "traps: python[811] trap invalid opcode ip:7f1c sp:7ffc error:0 in _pywrap_tensorflow_internal.so[7f1c+1000]": "SIGILL",
+    "srun: error: gpu07: task 0: Segmentation fault (core dumped)": "SIGSEGV",
+    "mpirun noticed that process rank 0 with PID 811 on node n1 exited on signal 9 (Killed).": "SIGKILL",
     "zsh: killed     python train.py": "SIGKILL",
     "./run.sh: line 12: 20417 Killed                  python train.py": "SIGKILL",
     "[1]+  Killed                  python train.py": "SIGKILL",
