@@ -58,6 +58,10 @@ _BY_WORD = re.compile(
     r"|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?:[.:,(]|$)"
 )
 _FAULT_OF_WINDOWS = re.compile(r"^Windows fatal exception: (?P<words>[\w ]{4,40})")
+_APPLE = re.compile(r"\bEXC_(?P<kind>BAD_ACCESS|BAD_INSTRUCTION|CRASH|ARITHMETIC|BREAKPOINT)\b")
+_APPLE_SAYS = {
+    "BAD_ACCESS": "SIGSEGV", "BAD_INSTRUCTION": "SIGILL", "CRASH": "SIGABRT", "ARITHMETIC": "SIGFPE", "BREAKPOINT": "SIGTRAP",
+}  # fmt: skip
 _KERNEL = re.compile(r"\[\d{1,9}\]:? (?P<fault>segfault at |general protection|trap invalid opcode|trap divide error)")
 _KERNEL_SAYS = {
     "segfault at ": "SIGSEGV", "general protection": "SIGSEGV", "trap invalid opcode": "SIGILL", "trap divide error": "SIGFPE",
@@ -99,8 +103,9 @@ _INTERRUPT = re.compile(r"^(?:KeyboardInterrupt(?::.{0,200})?|\^C)\s*$")
 _HINTS = (
     "kill", "signal", "fault", "abort", "abandon", "sig", "exit", "kernel", "illegal", "instruction", "instrucci",
     "bus", "terminat", "beendet", "segment", "fatal", "floating", "trap", "hangup", "limit", "interrupt", "^c", "crash",
-    "general protection", "opcode", "task", "tué", "getötet", "arrêté", "termin", "abge", "错误", "已", "非法", "例外", "убито", "ошибка", "недоп", "maschinenbefehl",
-    "gleitkomma", "return code", "错", "内核", "inst", "speicherzugriff", "dead", "term_", "walltime", "due to",
+    "general protection", "opcode", "task", "exc_", "tué", "getötet", "arrêté", "termin", "abge", "错误", "已", "非法",
+    "例外", "убито", "ошибка", "недоп", "maschinenbefehl", "gleitkomma", "return code", "错",
+    "内核", "inst", "speicherzugriff", "dead", "term_", "walltime", "due to",
 )  # fmt: skip
 
 
@@ -164,6 +169,9 @@ def _by_system(text: str, line: LogLine) -> Ending | None:
     match = _KERNEL.search(text)
     if match:
         return _signal(_KERNEL_SAYS[match["fault"]], line)
+    match = _APPLE.search(text)
+    if match:
+        return _signal(_APPLE_SAYS[match["kind"]], line)
     match = _FAULT_OF_WINDOWS.match(text)
     name = _WINDOWS_WORDS.get(match["words"].strip().lower()) if match else None
     return _signal(name, line) if name else None

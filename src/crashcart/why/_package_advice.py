@@ -91,6 +91,21 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         "for MKL: `conda install mkl`, or reinstall NumPy and SciPy from one source",
     ),
     advice(
+        r"no matching distribution|satisfies the requirement|supported wheel|different python",
+        "pip has no build of it for this Python, system or processor",
+        "use a Python version that the release was built for (64-bit; for TensorFlow 2.20 Python 3.9 to 3.13), in"
+        " a new environment:"
+        " `python3.11 -m venv .venv`",
+        "`python -c 'import sys, platform; print(sys.version, platform.machine())'` tells which one pip works"
+        " for; upgrade pip first",
+    ),
+    advice(
+        r"conflicting dependencies",
+        "the versions that were asked for exclude each other",
+        "leave out the version numbers of all but the one that matters, and let pip choose the rest in one command",
+        _CHECK,
+    ),
+    advice(
         r"\bjaxlib\b|\bjax version",
         "jax and jaxlib are of versions that do not go together",
         "install both in one command: `pip install -U 'jax[cuda12]'` (or `jax[cpu]`), which brings the jaxlib that belongs to it",

@@ -33,6 +33,7 @@ IGNORED: Wording = wording(
 )
 
 LIMITS: tuple[Wording, ...] = (
+    wording(Kind.MISSING, Force.DECISIVE, r"unable to lock file"),
     wording(
         Kind.PROCESSOR,
         Force.DECISIVE,
@@ -281,6 +282,8 @@ LIBRARIES: tuple[Wording, ...] = (
         r"(?:installed version of keras is keras 3|only compatible with keras 2|keras 2 is no longer supported)",
         r"_dictwrapper|is not an acceptable base type",
         r"versionconflict|contextualversionconflict|distributionnotfound",
+        r"no matching distribution found for|could not find a version that satisfies the requirement"
+        r"|is not a supported wheel on this platform|requires a different python|conflicting dependencies",
         r"jaxlib (?:is )?version|jaxlib version .{0,40}(?:newer|older|incompatible)",
         r"please upgrade \w+ to >=|your numpy version is|error importing numpy: you should not try",
         r"thread\._local' object has no attribute 'value'",

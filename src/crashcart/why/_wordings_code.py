@@ -165,7 +165,8 @@ _SHAPES = (
         r"setting an array element with a sequence|negative dimension size|would be zero or negative",
         r"depth must be evenly divisible|data cardinality is ambiguous|inconsistent numbers? of samples",
         r"mat1 and mat2 shapes|sizes of tensors must match|the size of tensor a|is invalid for input of size",
-        r"expects each tensor to be equal size|yielded an element of shape|cannot feed value of shape",
+        r"expects each tensor to be equal size|yielded an element (?:of shape"
+        r"|that did not match the expected structure)|cannot feed value of shape",
         r"all the input array|expected to see \d+ array|expected (?:min_|max_)?ndim=|contracting dimensions",
         r"size mismatch, m1|expected input batch_size|expected \d-dimensional input|to have \d+ channels",
     ),

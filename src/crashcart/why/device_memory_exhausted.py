@@ -21,6 +21,8 @@ from crashcart.why._said import Kind
 from crashcart.why._statement import conclude
 from crashcart.why._text import stated
 
+WHOLE_DATA_SET = 10_000
+"""No batch is this large on purpose."""
 _SMALL = ("the request itself is small: the device was full before it",)
 
 
@@ -76,9 +78,9 @@ def _remedy(words: str, shape: tuple[int, ...] | None, asked: int | None) -> tup
             "see what filled it before: `nvidia-smi` (another process, an old notebook kernel), or tensors kept in a loop"
         )
     if shape and len(shape) > 1 and shape[0] > 1:
-        steps.append(f"use a smaller batch: {shape[0]} → {shape[0] // 2} in the first dimension halves this tensor")
-        if shape[0] > 10_000:
+        if shape[0] > WHOLE_DATA_SET:
             steps.append(f"{shape[0]} looks like the whole data set: evaluate or predict in chunks (batch_size=256)")
+        steps.append(f"use a smaller batch: {shape[0]} → {shape[0] // 2} in the first dimension halves this tensor")
     else:
         steps.append("use a smaller batch: half of it needs about half the activations")
     if type_named(words) in ("double", "float64"):

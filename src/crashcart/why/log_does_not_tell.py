@@ -12,6 +12,7 @@ from crashcart.why._noise import noise_in
 from crashcart.why._statement import quote_error, quote_line
 from crashcart.why._text import GONE_ELSEWHERE, main_error
 from crashcart.why._told import surroundings
+from crashcart.why.memory_readings_rise import readings_in
 
 _NOTEBOOK = (
     "look where the notebook server was started: its console (terminal, `docker logs`, `kubectl logs`) has the kernel's last"
@@ -25,6 +26,11 @@ _WORKER = (
     "`dmesg -T | grep -i -e kill -e segfault` on that machine tells: a kill is a lack of memory (fewer workers, smaller items), a"
     " segfault a crash in native code",
     "run the same work in the main process (num_workers=0, n_jobs=1, a plain loop): its own error or exit code then shows",
+)
+_FLAT = (
+    "for a leak, measure the program that grows, over many steps, and print the resident size at each: what is made outside the"
+    " loop does not count (TensorFlow 1: graph.finalize() before the loop finds ops that are made in it)",
+    "let it be recorded: `crashcart run -- python your_script.py` samples memory by itself",
 )
 _TEXT = (
     "give the whole output, from the program's start to its end, with what the shell said last: `python your_script.py >"
@@ -76,6 +82,8 @@ def _question(ending: Ending | None, main: ErrorRecord | None, log: Log) -> tupl
         return "the kernel is gone, and this text does not say why", _NOTEBOOK
     if main is not None:
         return "another process is gone, and this text does not say why", _WORKER
+    if readings_in(log):
+        return "the memory readings in this text do not rise to its end, and it tells no end", _FLAT
     return "this text does not say why the program ended", _NOTEBOOK if "notebook" in surroundings(log) else _TEXT
 
 

@@ -69,7 +69,7 @@ def memory_readings_rise(
     """
     if program is not None:
         return
-    rising = [series for series in _series(log) if series.rises()]
+    rising = [series for series in readings_in(log) if series.rises()]
     if not rising:
         return
     longest = max(rising, key=lambda series: len(series.readings))
@@ -96,12 +96,17 @@ def memory_readings_rise(
     )
 
 
+def readings_in(log: Log) -> tuple[Series, ...]:
+    """The readings of memory that a log gives, one series for each form of line."""
+    return tuple(_series(log))
+
+
 def _series(log: Log) -> Iterator[Series]:
     found: dict[str, list[tuple[LogLine, int]]] = {}
     for line in log.lines:
         match = _READING.search(line.text[:400])
         if match:
-            shape = line.text[:200].translate(_WITHOUT_DIGITS)
+            shape = "table" if match["table"] else line.text[:200].translate(_WITHOUT_DIGITS)
             found.setdefault(shape, []).append((line, _bytes(match)))
     yield from (Series(tuple(each)) for each in found.values() if len(each) >= LEAST_READINGS)
 

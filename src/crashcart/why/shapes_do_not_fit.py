@@ -45,6 +45,12 @@ _ADVICE: tuple[Advice, ...] = (
         "correct the signature: tf.TensorSpec(shape=..., dtype=...) of one yielded element",
     ),
     advice(
+        r"did not match the expected structure",
+        "the generator yields another structure than its signature says",
+        "yield tuples, not lists: (inputs, targets), with the same nesting and the same names as output_signature",
+        "print one element: next(iter(generator())), and compare it with the signature",
+    ),
+    advice(
         r"cannot batch|stack expects each tensor|shapes of all inputs must match",
         "",
         "make all elements of a batch of one shape: resize or crop images, pad sequences",
