@@ -28,9 +28,11 @@ QUIET_LINES = 1_000
 """Lines kept from between head and tail; what comes after them is left out, since roots come early."""
 LINES_BEFORE = 40
 LINES_AFTER = 8
-SHAPES_KNOWN = 50_000
+SHAPES_KNOWN = 100_000
 _LONGEST_REST = 4 * LONGEST_LINE
 _LONGEST_SHAPE = 512
+_FEW_LINES = 256
+"""A piece of a megabyte with more lines than this is left as it is: the tail then holds at most sixteen of them."""
 _DIGITS = b"0123456789."
 _FOLD = bytes(range(256)).lower()
 
@@ -76,34 +78,38 @@ class LogReader:
             self._newline = b"\r" if b"\n" not in piece and b"\r" in piece else b"\n"
         if self._newline == b"\r":
             piece = piece.replace(b"\n", b"\r")
-        lines = (self._rest + piece).split(self._newline or b"\n")
+        whole = self._rest + piece
+        lines = whole.split(self._newline or b"\n")
         self._rest = _bounded(lines.pop())
         if lines:
-            self._take(lines)
+            self._take(lines, whole)
 
     def finish(self) -> Log:
         """Everything that was kept, in order, with the numbers that the lines have in the whole."""
         if self._rest:
-            self._take([self._rest])
+            self._take([self._rest], self._rest)
             self._rest = b""
         first_of_tail = self._lines - len(self._tail) + 1
         kept = dict(enumerate(self._head, start=1)) | self._middle | dict(enumerate(self._tail, start=first_of_tail))
-        lines = tuple(LogLine(number, clean(decode_line(kept[number]))) for number in sorted(kept))
+        lines = tuple(LogLine(number, clean(decode_line(_bounded(kept[number])))) for number in sorted(kept))
         held = sum(map(len, kept.values())) + len(kept)
         return Log(lines, dropped_bytes=max(0, self._bytes - held) if self._lines > len(kept) else 0)
 
-    def _take(self, lines: list[bytes]) -> None:
+    def _take(self, lines: list[bytes], whole: bytes) -> None:
+        """Take whole lines, and the piece that they stand in (where a half line may follow them)."""
+        if len(lines) < _FEW_LINES:
+            lines = list(map(_bounded, lines))
         room = HEAD_LINES - len(self._head)
         if room > 0:
-            self._head.extend(map(_bounded, lines[:room]))
+            self._head.extend(lines[:room])
         if self._lines + len(lines) > HEAD_LINES and (self._loud_left > 0 or self._quiet_left > 0):
-            self._keep_telling(lines)
+            self._keep_telling(lines, whole)
         self._lines += len(lines)
-        self._tail.extend(map(_bounded, lines[-TAIL_LINES:]))
+        self._tail.extend(lines[-TAIL_LINES:])
 
-    def _keep_telling(self, lines: list[bytes]) -> None:
+    def _keep_telling(self, lines: list[bytes], whole: bytes) -> None:
         """Keep the new shapes that speak of a failure, the loud ones with the lines around them."""
-        shapes = b"\n".join(lines).translate(_FOLD, _DIGITS).split(b"\n")
+        shapes = whole.translate(_FOLD, _DIGITS).split(self._newline or b"\n")[: len(lines)]
         new = set(shapes) - self._shapes
         if len(self._shapes) < SHAPES_KNOWN:
             self._shapes.update(shape for shape in new if len(shape) <= _LONGEST_SHAPE)
@@ -121,7 +127,7 @@ class LogReader:
         for place in places:
             line = lines[place] if 0 <= place < len(lines) else self._before(place)
             if line is not None:
-                self._middle.setdefault(self._lines + place + 1, _bounded(line))
+                self._middle.setdefault(self._lines + place + 1, line)
         return len(self._middle) - before
 
     def _before(self, offset: int) -> bytes | None:

@@ -19,8 +19,8 @@ from crashcart.why._noise import meaning_of
 from crashcart.why._said import Force, Kind, said_by_error, said_by_line
 from crashcart.why._statement import Statement, judge_confidence
 
-EARLY_LINES = 300
-LATE_LINES = 700
+EARLY_LINES = 200
+LATE_LINES = 400
 """Printed lines that are classified at most: each is held against every wording, at half a millisecond."""
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 _CONSEQUENCES = frozenset(

@@ -17,7 +17,7 @@ from crashcart.why._statement import quote_line
 _READING = re.compile(
     r"\b(?:rss|vms|ram|mem(?:ory)?(?: usage| used)?|used memory|maxrss"
     r"|uss)\b[ :=]{1,3}(?P<amount>\d{1,12}(?:\.\d{1,6})?) ?(?P<unit>[kmg]i?b?)\b"
-    r"|^\s{0,4}\d{1,6}\s{1,8}(?P<table>\d{1,12}\.\d{1,3}) MiB",
+    r"|^\s{0,12}\d{1,6}\s{1,8}(?P<table>\d{1,12}\.\d{1,3}) MiB",
     re.IGNORECASE,
 )
 _UNITS = {"k": KIB, "m": MIB, "g": GIB}
