@@ -87,7 +87,7 @@ def _speeds(read: list[speed.Read]) -> str:
         for each in read
     ]  # fmt: skip
     head = ["log", "size", "whole command", "processor time", "rate", "largest memory", "verdict"]
-    return table(head, rows) + f"\n\nAims: ≥ {RATE_AIM:.0f} MB/s, ≤ {PEAK_AIM_BYTES / 2**20:.0f} MiB."
+    return table(head, rows) + f"\n\nAims: ≥ {RATE_AIM:.0f} MB/s of processor time, ≤ {PEAK_AIM_BYTES / 2**20:.0f} MiB."
 
 
 if __name__ == "__main__":

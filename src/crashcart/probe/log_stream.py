@@ -12,8 +12,9 @@ failure is kept alone. A progress line of which only the numbers change costs on
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from crashcart.evidence import Log, LogLine
 from crashcart.probe.log_lines import LONGEST_LINE, clean
@@ -37,23 +38,13 @@ _DIGITS = b"0123456789."
 _FOLD = bytes(range(256)).lower()
 
 
-def read_chunks(stream: Iterable[bytes]) -> Log:
-    """The log that arrives in pieces."""
+def log_of(chunks: Iterator[bytes]) -> Log:
+    """The log that arrives in pieces, in whatever encoding."""
+    first = next(chunks, b"")
     reader = LogReader()
-    for piece in stream:
+    for piece in as_utf8(chain([first], chunks), first):
         reader.feed(piece)
     return reader.finish()
-
-
-def log_of(chunks: Iterator[bytes]) -> Log:
-    """The log that arrives in pieces of unknown encoding."""
-    first = next(chunks, b"")
-    return read_chunks(as_utf8(_again(first, chunks), first))
-
-
-def _again(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 @dataclass
