@@ -20,6 +20,13 @@ from bench.report import table, write_section
 
 RIGHT_AIM, FALSE_AIM, REMEDY_AIM = 0.92, 0.01, 0.85
 RATE_AIM, PEAK_AIM_BYTES = 50.0, 100 * 1024 * 1024
+_FIRST_SEEN = (
+    "The rules were mended for what these cases showed, so that the table says that nothing was lost since. When they were first"
+    " seen, the rules as they were then named the first cause, and the advice, in: held out 67 % and 55 % (before logs had endings);"
+    " held out later, in the order of the file, 83 % and 79 % (49 cases), 96 % and 88 % (26), 76 % and 72 % (20, chosen for being odd),"
+    " 83 % and 56 % (18, likewise)."
+)
+"""What a case that nobody has looked at can expect; a new batch is scored before it is read."""
 
 
 def main() -> int:
@@ -56,7 +63,7 @@ def _met(each: Total) -> bool:
 def _table(totals: dict[Path, Total]) -> str:
     head = ["cases", "number", "first cause right", "advice names it", "certain and false", "fell into the trap"]
     return table(head, [_row(path, each) for path, each in totals.items()]) + (
-        f"\n\nAims: first cause ≥ {RIGHT_AIM:.0%} of the decidable ones, advice ≥ {REMEDY_AIM:.0%}, certain and false"
+        f"\n\n{_FIRST_SEEN}\n\nAims: first cause ≥ {RIGHT_AIM:.0%} of the decidable ones, advice ≥ {REMEDY_AIM:.0%}, certain and false"
         f" ≤ {FALSE_AIM:.0%}."
     )
 

@@ -33,7 +33,7 @@ _KILLS = re.compile(
     r"out of memory.{0,80}kill|killed process \d+|oom-kill|oom_kill|oomkill|oom killer|invoked oom|oom_reaper"
     r"|exceeded (?:job |step |the )?memory limit|exceeded (?:job|step) memory|beyond (?:physical|virtual) memory limits"
     r"|term_memlimit|mem(?:ory)? .{0,40}exceeded limit|job killed: (?:v?mem|pvmem)|task \d+: out of memory|^out_of_memory$"
-    r"|low swap: killing|memorystatus: killing|run out of application memory|jetsam"
+    r"|node was low on resource: memory|low swap: killing|memorystatus: killing|run out of application memory|jetsam"
     r"|after using all available ram|tried to allocate more memory than is available|ran out of memory and was restarted"
     r"|killed due to (?:the node running low on )?memory|due to memory pressure|running low on memory|memory cgroup"
     r"|exceeded \d+% memory budget|low virtual memory condition|perhaps out of memory\?|mem avail:.{0,80}sig"

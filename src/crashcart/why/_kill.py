@@ -17,7 +17,8 @@ _KILLED = re.compile(
     r"(?:.{0,400}?anon-rss:(?P<anon_kb>\d{1,15})kB)?"
 )
 _BY_GROUP = re.compile(
-    r"cgroup|memcg|oom[-_ ]?kill(?:ed|ing)\b|(?:job|step|task|container|pod|slurm|srun|notebook)\b.{0,80}(?:memory"
+    r"cgroup|memcg|node was low on resource|oom[-_ ]?kill(?:ed|ing)\b|(?:job|step|task|container|pod|slurm|srun"
+    r"|notebook)\b.{0,80}(?:memory"
     r"|oom)|oom[-_]kill event"
     r"|memory limits?\b|term_memlimit|exceeded limit|job killed|out_of_memory|memory budget",
     re.IGNORECASE,

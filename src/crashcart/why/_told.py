@@ -62,7 +62,7 @@ def ways_to_look(log: Log | None) -> Iterator[str]:
         "a crash at an import: change the order of the imports (TensorFlow first, then torch, OpenCV, SciPy), or try a"
         " fresh environment with one framework in it"
     )
-    yield "try another version of the library that the stack names"
+    yield "try another version of the library that the stack names: upgrade it, or downgrade to the last release that worked"
 
 
 def told_crashes(

@@ -212,6 +212,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"oserror: .{0,80}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w{0,40}\.so\S{0,60}: cannot open",
         r"error loading .{0,200}(?:cudnn|cublas|cudart|cufft|caffe2_nvrtc|torch_cuda|c10_cuda)\w{0,40}\.dll",
         r"(?:error|fatal).{0,20}could not load (?:dynamic )?library '?(?:lib)?(?:cud|cublas|nvcuda)",
+        r"nvidia-container-cli: |unsatisfied condition: (?:cuda|driver)",
         r"cuda unknown error|cudaerrorunknown|cuda runtime error \((?:30|35|38|48|209)\)|cuda driver initialization failed",
         r"cuda_error_(?:unknown|stub_library)|cudaerrorstublibrary|cudaerrorinsufficientdriver|cudaerrornokernelimage",
         r"requires? (?:cuda|cudnn) (?:version )?[\d.]+|minimum required (?:driver|cudnn)",

@@ -75,6 +75,7 @@ _DEVICE = (
         r"input type \(torch\.(?!cuda)\w+\) and weight type \(torch\.cuda",
         r"attempting to deserialize object on (?:a )?(?:cuda|mps)|cuda\.is_available\(\) is false",
         r"only supports (?:the )?nhwc|nhwc tensor format on the cpu|was explicitly assigned to",
+        r"could not select device driver|unknown or invalid runtime name: nvidia",
         r"not visible to tensorflow|not enough gpu hardware devices|unknown backend: '?(?:gpu|cuda|tpu|rocm)",
     ),
     wording(

@@ -117,7 +117,10 @@ def _remedy(words: str, limit: tuple[str, int] | None, machine: Machine | None) 
             yield f"make the first dimension smaller: {shape[0]} → {shape[0] // 2} (batch size) halves this allocation"
     if type_named(words) in ("double", "float64") and not beyond:
         yield "use float32 instead of float64: half the RAM"
-    yield "read the data in chunks or batches (a generator, tf.data, np.load(..., mmap_mode='r')) instead of at once"
+    yield (
+        "use less memory at once: a smaller batch, the data in chunks (a generator, tf.data, np.load(..., mmap_mode='r')) instead"
+        " of whole"
+    )
     if not beyond:
         yield (
             "if the size is modest, RAM was full already: look for what grows in the loop (a leak: lists of tensors,"

@@ -46,6 +46,13 @@ _ADVICE: tuple[Advice, ...] = (
         "set CUDA_VISIBLE_DEVICES before the program starts, not inside it",
     ),
     advice(
+        r"nvidia-container-cli",
+        "the container's CUDA does not fit the host's driver, or the driver cannot be used in containers",
+        "upgrade the NVIDIA driver on the host, or use an image for an older CUDA; `nvidia-smi` on the host shows"
+        " the newest it serves",
+        "if `nvidia-smi` fails on the host: restart after a driver update, and install nvidia-container-toolkit again",
+    ),
+    advice(
         r"driver",
         "the NVIDIA driver does not fit this CUDA",
         "upgrade the NVIDIA driver; `nvidia-smi` shows its version and the newest CUDA that it serves",

@@ -89,7 +89,7 @@ def memory_readings_rise(
             " lists hold numbers (`float(loss)`), not tensors",
             "in a loop call `model(x, training=False)` or `model.predict_on_batch(x)` instead of"
             " `model.predict(x)`; in TensorFlow 1"
-            " make no new ops after the start (`graph.finalize()` finds them)",
+            " make no new ops after the start (`graph.finalize()` finds them); between models `tf.keras.backend.clear_session()`",
             "`crashcart run -- python your_script.py` names the object that grows and the line that fills it",
         ),
         Confidence.LIKELY if killed or kernel_log is not None else Confidence.POSSIBLE,

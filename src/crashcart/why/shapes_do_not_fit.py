@@ -45,6 +45,13 @@ _ADVICE: tuple[Advice, ...] = (
         "correct the signature: tf.TensorSpec(shape=..., dtype=...) of one yielded element",
     ),
     advice(
+        r"expects (?P<want>\d+) input\(s\), but it received (?P<have>\d+)",
+        "the model has {want} inputs and was given {have}",
+        "hand over as many inputs as the model has, in one list or as a dict by name: model([a, b]); a dataset"
+        " yields ((a, b), y)",
+        "print model.input_names, and the structure of one element: dataset.element_spec",
+    ),
+    advice(
         r"did not match the expected structure",
         "the generator yields another structure than its signature says",
         "yield tuples, not lists: (inputs, targets), with the same nesting and the same names as output_signature",

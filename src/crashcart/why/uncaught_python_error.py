@@ -166,6 +166,10 @@ _KNOWN = tuple(
             r"generator already executing",
             "a generator serves one thread: use a keras.utils.Sequence (PyDataset), or a lock around next(), or workers=1",
         ),
+        (
+            r"[Nn]o loss found|must compile your model",
+            "give the model a loss before training: model.compile(optimizer='adam', loss='sparse_categorical_crossentropy')",
+        ),
         (r"values to unpack", "print what is unpacked just before the line: one entry has another length"),
         (
             r"^EOFError: EOF when reading a line",
