@@ -97,7 +97,9 @@ _NOTEBOOK = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"due to (?:time limit|preemption|node fail)|walltime .{0,40}exceeded|term_runlimit|term_owner", re.IGNORECASE
+    r"due to (?:time limit|preemption|node fail)|walltime .{0,40}exceeded|exceeded (?:its "
+    r"|the )?(?:wall ?(?:clock ?)?time|time limit)|term_runlimit|term_owner",
+    re.IGNORECASE,
 )
 _INTERRUPT = re.compile(r"^(?:KeyboardInterrupt(?::.{0,200})?|\^C)\s*$")
 _HINTS = (

@@ -36,7 +36,8 @@ TELLTALES = (
     "espacio", "speicherplatz", "空间", "introuvable", "encontr", "gefunden", "找不到", "sse", "fma", "nccl", "gloo",
     "mpi", "llvm", "than", "over", "above", ">", "constants", "found", "upgrade", "uninitial", "reuse", "tracer",
     "assigned", "n_classes", "processor", "rectang", "negative", "inconsist", "matched", "model", "sequence",
-    "insufficient", "format", "extraneous", "misaligned", "fallen", "xid", "nvidia",
+    "insufficient", "format", "extraneous", "misaligned", "fallen", "xid", "nvidia", "loss is", "loss was",
+    "became", "infinity", "loss scale", "stale", ".empty()",
 )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         _FRESH,
     ),
     advice(
-        r"wrong architecture|incompatible architecture|wrong elf class|elf header|file too short",
+        r"wrong architecture|incompatible architecture|exec format|bad cpu type|wrong elf class|elf header|file too short",
         "a compiled package is for another processor or system, or its file is damaged",
         "use one architecture for the interpreter and the packages (`python -c 'import platform;"
         " print(platform.machine())'`)",

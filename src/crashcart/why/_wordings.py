@@ -56,6 +56,7 @@ LIMITS: tuple[Wording, ...] = (
         r"waiting for remainder of ranks|one or more tensors were submitted to be reduced.{0,160}subset of ranks"
         r"|stalled (?:ranks|ops):",
         r"celltimeouterror|a cell timed out while it was being executed|timeout waiting for execute reply",
+        r"deadlineexceedederror|timed out (?:initializing|after \d{1,9} seconds waiting|waiting for)|worker timeout \(pid",
         r"dataloader timed out after|barrier timed out|deadlock detected|possible deadlock",
     ),
     wording(
@@ -113,7 +114,7 @@ LIMITS: tuple[Wording, ...] = (
         r"disk quota exceeded|\[errno 122\]|errno = 122\b|edquot",
         r"not enough (?:free )?(?:disk )?space (?:on|left|for|available)|there is not enough space on the disk"
         r"|winerror 112\b",
-        r"(?:disk|volume|file ?system|partition|drive) (?:is|was) full|disk is full|not enough (?:free )?disk space",
+        r"(?:disk|volume|file ?system|partition|drive) (?:is |was )?full|disk is full|not enough (?:free )?disk space",
         r"resource[ _]?exhausted(?:error)?: (?:[a-z]:\\|/|\./|gs://|s3://|\S+(?:/|\\)\S+[;:])",
         r"error writing.{0,200}resource exhausted",
         r"\d{1,15} requested and \d{1,15} written",
@@ -229,6 +230,7 @@ LIBRARIES: tuple[Wording, ...] = (
         Force.VAGUE,
         r"failed to call then\w{0,40}(?:rnn|ctc|convolve)|could not convert batchdescriptor|failed to set cudnn stream",
         r"check failed: .{0,60}(?:getconvolve\w*algorithms|getblasgemmalgorithms|cudnn)",
+        r"unable to find a valid cudnn algorithm|unhandled (?:cuda|system) error|nccl error in: ",
         r"dnn library (?:is not found|initialization failed)|jit compilation failed|generating device code failed",
         r"cuda_error_invalid_(?:handle|source|context)|culaunchkernel\b.{0,80}failed|cudaerrorinvalid(?:kernelimage|resourcehandle)",
         r"failed to get convolution algorithm",
@@ -271,6 +273,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"dll load failed|a dynamic link library \(dll\) initialization routine failed"
         r"|is not a valid win32 application|winerror (?:126|127|182|193|1114)\b|0xc0000135|0xc000007b|0xc0000142"
         r"|error loading \"[^\"]{0,300}\.dll\"",
+        r"exec format error|bad cpu type in executable",
         r"mach-o.{0,80}wrong architecture|incompatible architecture|image not found|library not loaded",
         r"wrong elf class|invalid elf header|elf load command|file too short",
         r"importerror: .{0,200}: cannot open shared object file",

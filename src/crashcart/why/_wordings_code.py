@@ -102,6 +102,7 @@ _VALUE = (
         r"all elements of (?:input|target) should be between 0 and 1",
         r"tensor had (?:nan|inf)|detected infinity or nan|nan in summary|nanlossduringtraining"
         r"|diverged with loss = nan|invalid loss, terminating training|losstensor is inf or nan",
+        r"minimum loss scale reached|\bloss (?:is|became|was) (?:nan|inf)|contains (?:nan|infinity)",
         r"saw a non-null label|previously unseen labels|all inputs should be in vocabulary",
     ),
     wording(
@@ -132,6 +133,7 @@ _TYPES = (
         r"was expected to be a \w+ tensor but is a|does not match type \w+ of argument"
         r"|that does not match expected type",
         r"tensor conversion requested dtype|incompatible type conversion|to eagertensor of dtype",
+        r"failed to convert object of type|consider casting elements to a supported type",
         r"failed to convert a numpy array to a tensor|python sequence with mixed types|with an unsupported type",
         rf"cast {_DTYPE} to {_DTYPE} is not supported|has datatype \w+ not in list of allowed",
         r"expected (?:object of )?scalar type \S+ but|scalar type \w+ but found|can't convert np\.ndarray of type",

@@ -170,6 +170,10 @@ _KNOWN = tuple(
             r"[Nn]o loss found|must compile your model",
             "give the model a loss before training: model.compile(optimizer='adam', loss='sparse_categorical_crossentropy')",
         ),
+        (
+            r"bootstrapping phase",
+            "put what starts the program under `if __name__ == '__main__':`; spawned workers import the script anew",
+        ),
         (r"values to unpack", "print what is unpacked just before the line: one entry has another length"),
         (
             r"^EOFError: EOF when reading a line",
