@@ -8,7 +8,10 @@ LAB := src/crashcart/jupyter/labextension
 LAB_BUILT := $(LAB)/package.json
 LAB_SOURCES := $(wildcard lab/*.json lab/core/*.json lab/src/*.ts lab/schema/* lab/style/*)
 
-.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost docs clean
+CASES ?= ../shared/cases/dev.jsonl
+
+.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs docs clean
+
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -46,7 +49,7 @@ format: $(READY) ## let ruff format the code
 	$(BIN)/ruff check --fix src tests bench
 	$(BIN)/ruff format src tests bench
 
-bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost ## run every benchmark and write docs/benchmarks.md
+bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs ## run every benchmark and write docs/benchmarks.md
 
 bench-deaths: $(READY) ## the death bench: cause and line of each death, beside what others tell
 	$(BIN)/python -m bench.deaths
@@ -62,6 +65,9 @@ bench-alarms: $(READY) ## programs that rightly use memory: the guard must not d
 
 bench-guard-cost: $(READY) ## what the guard costs, in lockstep with plain runs, memray, Fil and Scalene
 	$(BIN)/python -m bench.guard_cost
+
+bench-logs: $(READY) ## logs of real deaths: cause and advice of each, and how fast large logs are read (CASES=FILE adds cases)
+	$(BIN)/python -m bench.logs --write --cases $(CASES)
 
 docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate

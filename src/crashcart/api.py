@@ -111,8 +111,10 @@ def _limit_bytes(limit: str | int | None) -> int | None:
     return limit_bytes
 
 
-def why(recording: str | Path | None = None) -> Explained:
-    """Explain the last recorded run, or the one that is named."""
+def why(recording: str | Path | None = None, *, log: str | Path | None = None) -> Explained:
+    """Explain the last recorded run, or the one that is named; with `log`, a log instead (a Path, or its text)."""
+    if log is not None:
+        return _why_log(log)
     from crashcart.blackbox import store
     from crashcart.why import explain
     from crashcart.why.collect import collect
@@ -120,6 +122,21 @@ def why(recording: str | Path | None = None) -> Explained:
     folder = store.find(str(recording) if recording is not None else None)
     evidence = collect(folder)
     return Explained(explain(evidence, folder.name), evidence)
+
+
+def _why_log(log: str | Path) -> Explained:
+    """A Path is read; a str is the text itself."""
+    import io
+
+    from crashcart.why import explain
+    from crashcart.why.collect_log import collect_log
+
+    if isinstance(log, Path):
+        with log.open("rb") as file:
+            evidence = collect_log(file, str(log))
+    else:
+        evidence = collect_log(io.BytesIO(log.encode("utf-8", "replace")), "the text")
+    return Explained(explain(evidence), evidence)
 
 
 def recordings() -> list[Path]:

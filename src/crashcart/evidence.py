@@ -65,7 +65,7 @@ class StackDump:
     """What the threads of one process were doing at one moment."""
 
     at_s: float
-    pid: int
+    pid: int | None
     stacks: tuple[Stack, ...]
     reason: str = "beat"
     """Why it was taken: beat, memory, hang, fatal."""
@@ -168,6 +168,8 @@ class Ending:
     """Whether the interpreter had reached its orderly end (atexit) before."""
     survivors: tuple[int, ...] = ()
     """Descendants still alive when the program ended."""
+    said: LogLine | None = None
+    """The line of a log that tells the ending; None where it was observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +269,9 @@ class NativeFrame:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """What a fatal-signal handler wrote inside the dying process."""
+    """What a fatal-signal handler wrote inside the dying process, or a log quotes of it (then without a pid)."""
 
-    pid: int
+    pid: int | None
     signal: int
     address: int | None
     code: int | None

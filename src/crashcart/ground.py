@@ -24,9 +24,9 @@ class MemoryLimit:
 class Machine:
     """The computer and the bounds that hold for the program."""
 
-    system: str
-    release: str
-    architecture: str
+    system: str | None
+    release: str | None
+    architecture: str | None
     cores: int | None
     cpu_model: str | None
     cpu_flags: frozenset[str] | None

@@ -19,6 +19,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from crashcart.evidence import Evidence
 from crashcart.probe.log import find_errors, parse_log
 from crashcart.probe.source import OwnCode
+from crashcart.why.collect_log import evidence_of
 
 IS_OWN = OwnCode(()).is_own
 
@@ -49,8 +50,7 @@ def read_case(path: Path) -> Case:
 
 
 def evidence_from_log(text: str) -> Evidence:
-    log = parse_log(text)
-    return Evidence(log=log, errors=find_errors(log, IS_OWN))
+    return evidence_of(parse_log(text))
 
 
 def evidence_from_json(document: Mapping[str, Any]) -> Evidence:

@@ -20,7 +20,6 @@ from crashcart.blackbox.crashfile import read_crash
 from crashcart.blackbox.output import read_output
 from crashcart.blackbox.recording import SCHEMA
 from crashcart.blackbox.ring import ForeignFileError, read_payloads
-from crashcart.blackbox.stacks import parse_stacks
 from crashcart.errors import UnreadableRecordingError
 from crashcart.evidence import (
     ChildEnd,
@@ -48,6 +47,7 @@ from crashcart.evidence import (
 )
 from crashcart.probe.log import parse_log
 from crashcart.probe.process import parse_limits
+from crashcart.probe.python_dump import parse_stacks
 from crashcart.probe.source import OwnCode, in_loop, source_line
 
 Record = dict[str, Any]
@@ -332,13 +332,13 @@ def _crash(raw: _Raw, pid: int | None, hooked: dict[int, Record]) -> Crash | Non
     crashes: dict[int, Crash] = {}
     for path in sorted(raw.folder.glob("crash-*.txt*")):
         crash = read_crash(path)
-        if crash is not None and not _ended_later(raw, crash.pid):
+        if crash is not None and crash.pid is not None and not _ended_later(raw, crash.pid):
             crashes[crash.pid] = crash
-    crash = crashes.get(pid or 0) or next(iter(crashes.values()), None)
-    if crash is None:
+    found = pid if pid in crashes else next(iter(crashes), None)
+    if found is None:
         return None
-    text = _read_text(raw.folder / f"fatal-{crash.pid}.txt") or _printed_stack(raw)
-    return replace(crash, python=_dump(raw, hooked, crash.pid, 0.0, "fatal", text)) if text else crash
+    text = _read_text(raw.folder / f"fatal-{found}.txt") or _printed_stack(raw)
+    return replace(crashes[found], python=_dump(raw, hooked, found, 0.0, "fatal", text)) if text else crashes[found]
 
 
 def _printed_stack(raw: _Raw) -> str:

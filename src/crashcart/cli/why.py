@@ -1,7 +1,8 @@
 """Explain a death: the last recorded run, a given one, or any log.
 
 RECORD is a name from `crashcart list` (a part is enough) or a folder. With --log, a file or `-` for standard input is
-read instead: a traceback or the output of a program with an error in it, from any machine.
+read instead: any output, traceback or log, from any machine and of any size. Quoted lines carry their numbers in it, and
+notices that look alarming and end nothing are named as noise.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from crashcart.errors import CannotCheckError, UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
 from crashcart.why import explain
-
-LARGEST_LOG_BYTES = 256 * 1024 * 1024
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,16 +68,14 @@ def _explained(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
 
 
 def _from_log(name: str) -> Evidence:
-    from crashcart.probe.log import find_errors, parse_log
-    from crashcart.probe.source import OwnCode
+    from crashcart.why.collect_log import collect_log
 
+    if name == "-":
+        return collect_log(sys.stdin.buffer, "standard input")
     try:
-        raw = sys.stdin.buffer.read(LARGEST_LOG_BYTES) if name == "-" else Path(name).read_bytes()[:LARGEST_LOG_BYTES]
+        with Path(name).open("rb") as file:
+            return collect_log(file, name)
     except OSError as error:
         raise CannotCheckError(
             f"cannot read {name}: {error.strerror}", "Give a file, or - and paste the log."
         ) from error
-    log = parse_log(raw.decode("utf-8", "replace"))
-    if not any(line.text.strip() for line in log.lines):
-        raise CannotCheckError("the log is empty", "Paste the output of the program, from its start to its end.")
-    return Evidence(log=log, errors=find_errors(log, OwnCode(()).is_own))

@@ -53,9 +53,13 @@ class ErrorReader:
         self._state: Callable[[int, str], None] = self._idle
         self._prefix = ""
         self._group_start: int | None = None
+        self._next_number: int | None = None
 
     def feed(self, number: int, text: str) -> None:
-        """Take the next line."""
+        """Take the next line. Where lines between were left out, what was being read ends there."""
+        if number != (self._next_number or number):
+            self._close_group() if self._group_start is not None else self._finish_draft()
+        self._next_number = number + 1
         text = self._bare(text)
         if self._group_start is not None:
             match = _GROUP_LINE.match(text)

@@ -66,7 +66,8 @@ _CONTINUES = re.compile(
     r"|[A-Za-z]\w{0,80} \(see above for traceback\)|!!! |See |For more|Please |If you |To |The (?!above))"
 )
 _OPEN = re.compile(
-    r"(?:Graph execution error:|in user code:|Exception encountered when calling .*|root error\(s\) found\."
+    r"(?:Graph execution error:|<stack traces unavailable>|Detected at node .*|in user code:"
+    r"|Exception encountered when calling .*|root error\(s\) found\."
     r"|Original error:|defined at.*:|Example error message for object .*)\s*$"
 )
 _STATUS_ERRORS = re.compile(

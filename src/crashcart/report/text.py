@@ -32,6 +32,7 @@ _MOST_CHARS = 600
 _MOST_ITEMS = 12
 _MOST_ALSO = 3
 _MOST_MISSING = 4
+_MOST_NOISE = 4
 _STYLES = {
     "name": "bold red",
     "headline": "bold",
@@ -130,7 +131,7 @@ class _Layout:
         body = list(self._verdict(verdict) if verdict else self._nothing())
         headline = verdict.headline if verdict else self._nothing_headline()
         confidence = verdict.confidence.value if verdict else ""
-        return [*self._headline(headline, confidence, body), *body, *self._also(), *self._notes()]
+        return [*self._headline(headline, confidence, body), *body, *self._also(), *self._noise(), *self._notes()]
 
     def _clean(self, text: str) -> str:
         return self._ascii(safe.flat(safe.bounded(text, _MOST_CHARS)))
@@ -202,6 +203,14 @@ class _Layout:
             more = f"and {len(others) - _MOST_ALSO} more: crashcart why --json"
             shown.extend(wrap(more, self._measure - _LABEL_WIDTH, _HANG))
         yield from self._labelled("also:", ([(row, "")] for row in shown))
+
+    def _noise(self) -> Iterator[Line]:
+        """Notices of a log that look alarming and end nothing."""
+        notices = words.noise(self._report)
+        shown = [self._cut(each, "") for each in notices[:_MOST_NOISE]]
+        if len(notices) > _MOST_NOISE:
+            shown.append(f"and {len(notices) - _MOST_NOISE} more")
+        yield from self._labelled("noise", ([(row, "dim")] for row in shown))
 
     def _cut(self, text: str, mark: str) -> str:
         room = self._measure - _LABEL_WIDTH - len(mark)

@@ -176,10 +176,15 @@ def _held(holder: Holder, largest: float, notes: Sequence[HolderNote]) -> Held:
     return Held(holder, share, None, None) if first is holder else Held(holder, share, first.bytes, at_s)
 
 
+def _system(machine: Machine) -> str:
+    named = " ".join(each for each in (machine.system, machine.release) if each) or words.UNKNOWN
+    return f"{named}, {machine.architecture or words.UNKNOWN}"
+
+
 def machine_rows(machine: Machine) -> list[Row]:
     """The computer and the bounds that hold on it."""
     rows = [
-        ("system", f"{machine.system} {machine.release}, {machine.architecture}"),
+        ("system", _system(machine)),
         ("processor", f"{machine.cpu_model or words.UNKNOWN}, {machine.cores or words.UNKNOWN} cores"),
         ("memory", size_words(machine.ram_bytes)),
         ("swap", "none" if machine.swap_bytes == 0 else size_words(machine.swap_bytes)),

@@ -136,12 +136,26 @@ def ending_label(ending: Ending) -> str:
     return ending.kind
 
 
+def noise(report: Report) -> list[str]:
+    """The harmless notices that the report names: `line 3 and 2 more: TensorRT is not installed`."""
+    notices = report.figures.get("noise")
+    return [_notice(each) for each in notices if isinstance(each, dict)] if isinstance(notices, list) else []
+
+
+def _notice(notice: dict[str, object]) -> str:
+    count = number(notice.get("count")) or 1
+    more = f" and {count - 1:.0f} more" if count > 1 else ""
+    return f"line {notice.get('line')}{more} harmless: {notice.get('meaning')}"
+
+
 def not_checked(report: Report, evidence: Evidence) -> list[str]:
     """What was missing and matters: `kernel log (permission denied)`.
 
     Under a certain verdict only the sections that somebody tried to get and could not: the others, such as a native
     crash in a run that was killed, are missing as they should be.
     """
+    if evidence.program is None and evidence.log is not None and evidence.samples is None:
+        return ["what only a recorded run has (memory over time, stacks)", *_failed_rules(report)]
     lacked = {missing for each in report.unchecked for missing in each.missing}
     certain = report.verdict is not None and report.verdict.confidence is Confidence.CERTAIN
     sections = [

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crashcart.evidence import Evidence
-from crashcart.finding import Cause, Finding, Report, Where
+from crashcart.finding import Cause, Confidence, Finding, Report, Where
 from crashcart.rule import Rule, examine, load_rules
 from crashcart.why._crash import place_of_end
 from crashcart.why._guarded import with_guard
+from crashcart.why._noise import noise_figures
 
 
 def rules() -> tuple[Rule, ...]:
@@ -30,9 +31,18 @@ def explain(evidence: Evidence, recording: str | None = None) -> Report:
     report = replace(report, findings=tuple(with_guard(finding, evidence.events) for finding in report.findings))
     if recording is not None:
         report.figures["recording"] = recording
+    if evidence.program is None and evidence.log is not None:
+        report = replace(report, findings=tuple(map(_as_a_log_tells, report.findings)))
+        report.figures.update(noise_figures(evidence.log, report))
     return report
 
 
 def _placed(finding: Finding, place: Where) -> Finding:
     """A finding that rests on printed words has no place of its own: the program's last place is also the words'."""
     return finding if finding.where is not None or finding.cause is Cause.CLEAN_EXIT else replace(finding, where=place)
+
+
+def _as_a_log_tells(finding: Finding) -> Finding:
+    """A log that was handed in may be cut, or of another run: it makes a cause likely at most. That it ended well it says."""
+    sure = finding.confidence is Confidence.CERTAIN and finding.cause is not Cause.CLEAN_EXIT
+    return replace(finding, confidence=Confidence.LIKELY) if sure else finding

@@ -26,7 +26,7 @@ _TYPE_BYTES = {
 _TYPE = re.compile(r"\b(?:type|dtype|data type)\s*=?\s*(\w+)")
 _UNITS = {"b": 1, "kb": KIB, "k": KIB, "kib": KIB, "mb": MIB, "m": MIB, "mib": MIB, "gb": GIB, "g": GIB, "gib": GIB}
 _UNITS |= {"tib": 1024 * GIB, "t": 1024 * GIB, "tb": 1024 * GIB, "bytes": 1, "byte": 1}
-_AMOUNT = r"(\d+(?:[.,]\d+)*)\s?([KMGT]i?B?|B|bytes)\b"
+_AMOUNT = r"(?<!\d)(\d{1,15}(?:[.,]\d{1,9}){0,3})\s?([KMGT]i?B?|B|bytes)\b"
 _EXACT = re.compile(r"\((\d{3,})\s?(?:B|bytes)\)|allocate (\d{3,}) bytes|allocating (\d{3,}) bytes")
 _REQUEST = re.compile(rf"(?:allocate|allocating|request for)\s(?:request for )?{_AMOUNT}", re.IGNORECASE)
 _FREE_AT_START = re.compile(rf"free ?memory:\s*{_AMOUNT}", re.IGNORECASE)
@@ -36,7 +36,11 @@ _TORCH_FREE = re.compile(rf"{_AMOUNT} free|{_AMOUNT} is free")
 _TORCH_OWN = re.compile(
     rf"{_AMOUNT} (?:reserved in total|cached)|this process has {_AMOUNT} memory in use|{_AMOUNT} already allocated"
 )
-_STATS = re.compile(rf"^\s*(Limit|InUse|MaxInUse|LargestFreeBlock):\s+{_AMOUNT}\s*$")
+_STATS = re.compile(rf"^\s*(Limit|InUse|MaxInUse|LargestFreeBlock):\s+(?:{_AMOUNT}|(\d{{1,15}}))\s*$")
+SMALL_POOL_BYTES = 512 * MIB
+"""No card that TensorFlow supports has less than a gigabyte: a smaller pool is what others left over."""
+SMALL_REQUEST_BYTES = 64 * MIB
+"""A request this small fails only on a device that was full already."""
 TAKEN_BELOW_FRACTION = 0.25
 """An idle card shows nearly all of its memory free (15.66 of 15.89 GiB in a TensorFlow 1.3 log), one that drives a
 desktop some hundred MiB less. With less than a quarter free, somebody else holds most of it."""
@@ -109,13 +113,29 @@ def held_by_others(
     return None
 
 
-def allocator_stats(log: Log | None) -> str | None:
-    """TensorFlow's own account of the device at the refusal (`Stats:`), as one sentence."""
+def small_pool(words: str, log: Log | None) -> int | None:
+    """What TensorFlow could take of a device, where that was next to nothing (it takes nearly all that is free), and the
+    program itself had used little of it: a limit of its own would be used up."""
+    stats = _stats(log)
+    limit, used = stats.get("Limit"), stats.get("InUse")
+    if limit is None or used is None or limit >= SMALL_POOL_BYTES or "cpu" in words.lower():
+        return None
+    return limit if used < TAKEN_BELOW_FRACTION * limit else None
+
+
+def _stats(log: Log | None) -> dict[str, int]:
+    """The figures of the allocator's last account; older releases give them without a unit, in bytes."""
     found: dict[str, int] = {}
     for line in log.lines if log else ():
         match = _STATS.match(line.text)
         if match:
-            found[match[1]] = _bytes(match[2], match[3])
+            found[match[1]] = int(match[4]) if match[4] else _bytes(match[2], match[3])
+    return found
+
+
+def allocator_stats(log: Log | None) -> str | None:
+    """TensorFlow's own account of the device at the refusal (`Stats:`), as one sentence."""
+    found = _stats(log)
     if not {"Limit", "InUse"} <= found.keys():
         return None
     return f"the allocator's account: {size(found['InUse'])} in use of a limit of {size(found['Limit'])}"

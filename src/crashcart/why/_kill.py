@@ -13,9 +13,18 @@ from crashcart.evidence import ChildEnd, Ending, KernelLog, Machine, MemoryLimit
 from crashcart.units import duration, size
 
 _KILLED = re.compile(
-    r"(?P<group>Memory cgroup )?[Oo]ut of memory.*?: Kill(?:ed)? process (?P<pid>\d+) \((?P<name>.*?)\)"
-    r"(?:.*?anon-rss:(?P<anon_kb>\d+)kB)?"
+    r"(?P<group>Memory cgroup )?[Oo]ut of memory.{0,400}?: Kill(?:ed)? process (?P<pid>\d{1,9}) \((?P<name>.{0,80}?)\)"
+    r"(?:.{0,400}?anon-rss:(?P<anon_kb>\d{1,15})kB)?"
 )
+_BY_GROUP = re.compile(
+    r"cgroup|memcg|node was low on resource|oom[-_ ]?kill(?:ed|ing)\b|(?:job|step|task|container|pod|slurm|srun"
+    r"|notebook)\b.{0,80}(?:memory"
+    r"|oom)|oom[-_]kill event"
+    r"|memory limits?\b|term_memlimit|exceeded limit|job killed|out_of_memory|memory budget",
+    re.IGNORECASE,
+)
+"""How schedulers and services name a group's own limit; what says none of it speaks of the whole machine."""
+_KILLED_NAME = re.compile(r"(?:with pid|process|pid) (?P<pid>\d{1,9})(?: \((?P<name>[^()]{1,60})\))?")
 SIGKILL = 9
 FULL_FRACTION = 0.85
 """A group whose last sampled use was above this share of its limit had run full; samples lag behind a fast end."""
@@ -23,9 +32,9 @@ FULL_FRACTION = 0.85
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """A kill for lack of memory, as the kernel log tells it."""
+    """A kill for lack of memory, as the kernel log tells it; a scheduler's words mostly name no process."""
 
-    pid: int
+    pid: int | None
     name: str
     by_group: bool
     anon_bytes: int | None
@@ -33,16 +42,25 @@ class Kill:
 
 
 def kills(kernel_log: KernelLog | None) -> tuple[Kill, ...]:
-    """Every kill for memory that the kernel logged during the run."""
-    found = []
-    for line in kernel_log.lines if kernel_log is not None else ():
-        match = _KILLED.search(line)
-        if match:
-            anon = match["anon_kb"]
-            found.append(
-                Kill(int(match["pid"]), match["name"], bool(match["group"]), int(anon) * 1024 if anon else None, line)
-            )
-    return tuple(found)
+    """Every kill for memory that the kernel logged during the run; where it logged none, those that others reported."""
+    lines = kernel_log.lines if kernel_log is not None else ()
+    logged = tuple(_logged(match, line) for line in lines if (match := _KILLED.search(line)))
+    return logged or tuple(_reported(line) for line in lines if _QUOTED.match(line))
+
+
+_QUOTED = re.compile(r"line \d+: ")
+"""A line of a log that was handed in: its number stands before it, and it was chosen since it speaks of a kill."""
+
+
+def _logged(match: re.Match[str], line: str) -> Kill:
+    anon = match["anon_kb"]
+    return Kill(int(match["pid"]), match["name"], bool(match["group"]), int(anon) * 1024 if anon else None, line)
+
+
+def _reported(line: str) -> Kill:
+    match = _KILLED_NAME.search(line)
+    pid, name = (int(match["pid"]), match["name"] or "") if match else (None, "")
+    return Kill(pid, name, _BY_GROUP.search(line) is not None, None, line)
 
 
 def was_killed(ending: Ending) -> bool:
@@ -53,9 +71,12 @@ def was_killed(ending: Ending) -> bool:
 def own_kill(
     ending: Ending, program: Program | None, kernel_log: KernelLog | None, children: tuple[ChildEnd, ...] | None
 ) -> Kill | None:
-    """The logged kill that ended the program, if there is one."""
-    if not was_killed(ending) or program is None:
+    """The logged kill that ended the program, if there is one; in a log that was handed in, that of a Python, or any."""
+    if not was_killed(ending):
         return None
+    if program is None:
+        told = kills(kernel_log) if ending.said is not None else ()
+        return next((kill for kill in told if "python" in kill.name.lower()), told[0] if told else None)
     pids = {program.pid} if ending.signal == SIGKILL else {program.pid, *(child.pid for child in children or ())}
     return next((kill for kill in kills(kernel_log) if kill.pid in pids), None)
 

@@ -33,6 +33,7 @@ _HOST_MEMORY = (
         r"failed to map segment from shared object(?!: operation not)|not enough memory: you tried|buy new ram"
         r"|paging file is too small|not enough memory resources"
         r"|insufficient memory|winerror (?:8|14|1455)\b",
+        r"node running low on memory|killed due to .{0,40}(?:memory|oom)|worker exceeded \d+% memory",
         r"out of memory while allocating .{0,40}host|unable to mmap .{0,40}bytes|java heap space",
     ),
     wording(
@@ -62,7 +63,14 @@ _DEVICE_MEMORY = (
         raised=True,
     ),
 )
-_RECURSION = (wording(Kind.RECURSION, Force.DECISIVE, r"recursionerror|maximum recursion depth exceeded"),)
+_RECURSION = (
+    wording(
+        Kind.RECURSION,
+        Force.DECISIVE,
+        r"recursionerror|maximum recursion depth exceeded",
+        r"cannot recover from stack overflow|windows fatal exception: stack overflow|0xc00000fd|exit code -1073741571",
+    ),
+)
 _REPR = re.compile(r"<[^<>]{0,400}>")
 """A printed tensor names its shape and type, whatever the message is about."""
 _DECODER = re.compile(
@@ -73,7 +81,7 @@ _IN_A_LOADER = (Kind.SHAPES, Kind.TYPES, Kind.VALUE)
 
 def kind_of(said: Said) -> tuple[Kind, Force] | None:
     """What kind of failure was stated, and how much that settles; None where the words state none."""
-    if not said.folded or _wordings.IGNORED.states(said):
+    if not said.folded or (said.error is None and _wordings.IGNORED.states(said)):
         return None
     return (
         look_up(_RECURSION, said)

@@ -25,8 +25,8 @@ _OP = re.compile(r"\[Op:([A-Za-z]\w{0,120})\]")
 _WRAPPED = re.compile(r"\{\{function_node __wrapped__([A-Za-z][A-Za-z0-9]*)")
 _FUNCTION_NODE = re.compile(r"\{\{function_node [^}]{0,2000}\}\}")
 _NODE_NAME = re.compile(r"\{\{node ([^}]{1,500})\}\}")
-_BRACKETS = re.compile(r"\s*\[\[(?:\{\{|node |Node: |[A-Za-z][\w/.]*\]).*$")
-_TRAILER = re.compile(r"\s*\[Op:[^\]]{1,200}\].*$")
+_BRACKETS = re.compile(r"\s{0,8}\[\[(?:\{\{|node |Node: |[A-Za-z][\w/.]*\]).*$")
+_TRAILER = re.compile(r"\s{0,8}\[Op:[^\]]{1,200}\].*$")
 _STAGE = re.compile(r"Error in user-defined function passed to .{1,300}? transformation with iterator: \S+: ?")
 _STATUS = re.compile(
     r"^\s*(?:\(\d+\)\s*)?(?:(?:INVALID_ARGUMENT|Invalid argument|UNKNOWN|Unknown|INTERNAL|Internal|NOT_FOUND|Not found"
@@ -38,11 +38,11 @@ _QUOTED = re.compile(
 )
 _INFERRING = re.compile(r"^Could not automatically infer the output shape .{0,600}?Error encountered:\s*")
 _DROP = re.compile(
-    r"^\s*(?:Graph execution error:|in user code:|Traceback \(most recent call last\):|<stack traces unavailable>"
+    r"^\s{0,80}(?:Graph execution error:|in user code:|Traceback \(most recent call last\):|<stack traces unavailable>"
     r"|Original Traceback .*|Caught \w+ in \w+ .*|Exception encountered when calling .*"
     r"|\d+ root error\(s\) found\.?|\d+ (?:successful operations|derived errors).*"
     r"|Detected at node .*|Caused by op .*|Original stack trace for .*|Node: '.*|Hint: .*|During handling of .*"
-    r"|The above exception was .*|[\s~^]*)$"
+    r"|The above exception was .*|[~^][\s~^]*|)$"
 )
 _END = re.compile(
     r"^\s*(?:Arguments received by |Call arguments received|Errors may have originated|Function call stack:)"

@@ -81,7 +81,7 @@ _OBJECT_ATTRIBUTE = re.compile(r"(?:'([\w.]+)' object|type object '([\w.]+)') ha
 _NO_MODULE = re.compile(r"No module named '?([\w.]+)")
 _IMPORT_NAME = re.compile(r"cannot import name '?([\w.]+)'?(?: from (?:partially initialized module )?'([\w.]+)')?")
 _FROM_IMPORT = re.compile(r"from\s+([\w.]+)\s+import")
-_UNEXPECTED = re.compile(r"(?:([\w.]+)\(\) )?got an unexpected keyword argument '(\w+)'")
+_UNEXPECTED = re.compile(r"(?:\b([\w.]{1,200})\(\) )?got an unexpected keyword argument '(\w+)'")
 _UNRECOGNISED = re.compile(
     r"unrecogni[sz]ed keyword arguments?|argument\(s\) not recognized|keyword argument not understood"
     r"|unexpected keyword argument passed to optimizer|is deprecated in the new keras optimizer|(?:was|has been"

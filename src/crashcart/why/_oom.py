@@ -60,6 +60,8 @@ class Scene:
         if kill is not None:
             if kill.by_group != (kind == "container"):
                 return None
+            if self.ending.said is not None:
+                return Confidence.LIKELY, kill.line
             rss = f", anon-rss {size(kill.anon_bytes)}" if kill.anon_bytes is not None else ""
             words = "Memory cgroup out of memory" if kill.by_group else "Out of memory"
             return Confidence.CERTAIN, f'the kernel log names pid {kill.pid}: "{words}"{rss}'

@@ -70,14 +70,14 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         _CHECK,
     ),
     advice(
-        r"dll load failed|win32 application|dynamic link library",
+        r"dll load failed|win32 application|dynamic link library|winerror|\.dll|0xc00001|0xc00000",
         "a DLL of a compiled package could not be loaded",
         "install the current Microsoft Visual C++ redistributable (2015–2022, x64) and restart",
         "use a 64-bit Python of a version for which the package has wheels; TensorFlow's wheels need a CPU with AVX",
         _FRESH,
     ),
     advice(
-        r"wrong architecture|incompatible architecture|wrong elf class|elf header|file too short",
+        r"wrong architecture|incompatible architecture|exec format|bad cpu type|wrong elf class|elf header|file too short",
         "a compiled package is for another processor or system, or its file is damaged",
         "use one architecture for the interpreter and the packages (`python -c 'import platform;"
         " print(platform.machine())'`)",
@@ -89,6 +89,38 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         "install what the message names (with the system's package manager or conda), or put its folder on"
         " LD_LIBRARY_PATH",
         "for MKL: `conda install mkl`, or reinstall NumPy and SciPy from one source",
+    ),
+    advice(
+        r"no matching distribution|satisfies the requirement|supported wheel|different python",
+        "pip has no build of it for this Python, system or processor",
+        "use a Python version that the release was built for (64-bit; for TensorFlow 2.20 Python 3.9 to 3.13), in"
+        " a new environment:"
+        " `python3.11 -m venv .venv`",
+        "`python -c 'import sys, platform; print(sys.version, platform.machine())'` tells which one pip works"
+        " for; upgrade pip first",
+    ),
+    advice(
+        r"conflicting dependencies",
+        "the versions that were asked for exclude each other",
+        "leave out the version numbers of all but the one that matters, and let pip choose the rest in one command",
+        _CHECK,
+    ),
+    advice(
+        r"\bjaxlib\b|\bjax version",
+        "jax and jaxlib are of versions that do not go together",
+        "install both in one command: `pip install -U 'jax[cuda12]'` (or `jax[cpu]`), which brings the jaxlib that belongs to it",
+        _CHECK,
+    ),
+    advice(
+        r"'str' object has no attribute 'decode'",
+        "this Keras reads HDF5 files in the way of h5py 2, and h5py 3 is installed",
+        "`pip install 'h5py<3'` for TensorFlow up to 2.3 and Keras up to 2.4 (or upgrade TensorFlow), then restart",
+    ),
+    advice(
+        r"module '?numpy'?(?:\.\w+)* has no attribute|np\.\w+ was a deprecated alias",
+        "an installed package uses a name that this NumPy no longer has",
+        "`pip install 'numpy<1.24'` for packages of that time (np.object, np.bool, np.int…), or upgrade the package that asks",
+        _CHECK,
     ),
     advice(
         r"thread\._local",

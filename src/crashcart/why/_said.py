@@ -14,7 +14,9 @@ from enum import Enum, IntEnum
 
 from crashcart.evidence import ErrorRecord, Frame, LogLine
 from crashcart.finding import Cause
+from crashcart.probe.log_lines import without_prefix
 from crashcart.why._message import Message, looks_own, take_apart
+from crashcart.why._noise import meaning_of
 
 
 class Kind(str, Enum):
@@ -42,6 +44,10 @@ class Kind(str, Enum):
     DAMAGED = "data-damaged"
     MISSING = "data-not-found"
     RAN_OUT = "data-ran-out"
+    PROCESSOR = "cpu-lacks-what-the-build-needs"
+    RETRACED = "functions-traced-again"
+    STALLED = "peers-waited-in-vain"
+    DEVICE_CODE = "device-code-failed"
 
 
 CAUSES: dict[Kind, Cause] = {
@@ -67,6 +73,10 @@ CAUSES: dict[Kind, Cause] = {
     Kind.DAMAGED: Cause.DATA_CORRUPT,
     Kind.MISSING: Cause.DATA_MISSING,
     Kind.RAN_OUT: Cause.DATA_EXHAUSTED,
+    Kind.PROCESSOR: Cause.CPU_INSTRUCTIONS,
+    Kind.RETRACED: Cause.MEMORY_LEAK,
+    Kind.STALLED: Cause.HANG,
+    Kind.DEVICE_CODE: Cause.NATIVE_CRASH,
 }
 
 
@@ -109,6 +119,11 @@ _GLOG = re.compile(
     r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.\d]*: )?(?:(?P<old>[IWEF]) \S+\.(?:cc|h|cpp):\d+\] ?"
     r"|(?P<new>[IWEF])\d{4} [\d:. ]{8,40}\S+:\d+\] ?)"
 )
+_STATUS = re.compile(
+    r"^(?:OP_REQUIRES failed at \S{1,200} : )?(?P<status>(?i:invalid[_ ]argument|unknown|internal|unimplemented|not[_ ]found"
+    r"|failed[_ ]precondition|data[_ ]loss|out[_ ]of[_ ]range|resource[_ ]exhausted)): {1,4}(?:(?P<quoted>[A-Z]\w{2,60}Error): )?"
+)
+"""How TensorFlow prints the failure of an operation, where it may quote what the user's own function raised."""
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
 LONGEST_LINE = 2_000
 
@@ -117,18 +132,31 @@ def said_by_error(error: ErrorRecord) -> Said:
     """An exception as something said; one that the message quotes from inside the graph counts in its place."""
     message = take_apart(error.message)
     name = message.quoted_type or error.name
-    return Said(message.core, f"{name}: {message.core}".lower(), name, error, None, message)
+    core = _without_notices(message.core)
+    return Said(core, f"{name}: {core}".lower(), name, error, None, message)
+
+
+def _without_notices(core: str) -> str:
+    """The words without harmless notices that another thread printed into them; the first line is the exception's own."""
+    first, *rest = core.split("\n")
+    return "\n".join([first, *(line for line in rest if meaning_of(line) is None)])
 
 
 def said_by_line(line: LogLine) -> Said | None:
-    """A printed line as something said; None for the lines that only inform."""
-    text = line.text.strip()[:LONGEST_LINE]
+    """A printed line as something said; None for the lines that only inform. A failed op's line is as good as its exception."""
+    text = without_prefix(line.text.strip()[:LONGEST_LINE])
     match = _GLOG.match(text)
-    if match:
-        if (match["old"] or match["new"]) == "I":
-            return None
-        text = text[match.end() :]
-    return Said(text, text.lower(), "", None, line) if text else None
+    if match is None:
+        return Said(text, text.lower(), "", None, line) if text else None
+    if (match["old"] or match["new"]) == "I":
+        return None
+    text = text[match.end() :]
+    status = _STATUS.match(text)
+    if status is None:
+        return Said(text, text.lower(), "", None, line) if text else None
+    name = status["quoted"] or status["status"].title().replace(" ", "").replace("_", "") + "Error"
+    words = text[status.end() :]
+    return Said(words, f"{name}: {words}".lower(), name, None, line)
 
 
 def package_of(frame: Frame) -> str | None:

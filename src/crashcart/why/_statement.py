@@ -16,6 +16,7 @@ from crashcart.why._words import signal_of
 
 _QUOTE_LENGTH = 240
 _SENTENCE_LENGTH = 140
+_LINES_BETWEEN = 30
 _NATIVE_SIGNALS = frozenset(
     {signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
 )
@@ -123,12 +124,20 @@ def judge_confidence(error: ErrorRecord | None, force: Force, ending: Ending | N
     if force is Force.HEALTHY or went_on(ending):
         return Confidence.POSSIBLE
     number = signal_of(ending)
-    ended_by_signal = number is not None
+    ended_by_signal = number is not None and not _just_before(error, ending)
     if error is not None and is_uncaught(error):
         return Confidence.LIKELY if force is Force.VAGUE or ended_by_signal else Confidence.CERTAIN
     if ended_by_signal:
         return Confidence.LIKELY if number in _NATIVE_SIGNALS and error is None else Confidence.POSSIBLE
     return Confidence.LIKELY
+
+
+def _just_before(error: ErrorRecord | None, ending: Ending | None) -> bool:
+    """Whether a log that was handed in has the error right before the ending it tells, or in the very same line."""
+    told = ending.said if ending is not None else None
+    if told is None or error is None or error.line_number is None:
+        return False
+    return error.line_number <= told.number <= error.line_number + len(error.message.splitlines()) + _LINES_BETWEEN
 
 
 def is_uncaught(error: ErrorRecord) -> bool:

@@ -10,15 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crashcart.evidence import Ending, ErrorRecord, Log
+from crashcart.evidence import Ending, ErrorRecord, Log, LogLine
 from crashcart.finding import Confidence
+from crashcart.probe.log_words import is_telling
 from crashcart.why._inner import innermost
 from crashcart.why._kinds import kind_of
+from crashcart.why._noise import meaning_of
 from crashcart.why._said import Force, Kind, said_by_error, said_by_line
 from crashcart.why._statement import Statement, judge_confidence
 
-LINES_LOOKED_AT = 1_000
-"""Printed lines at the end of the log that are classified; an end explains itself near the end."""
+EARLY_LINES = 200
+LATE_LINES = 400
+"""Printed lines that are classified at most: each is held against every wording, at half a millisecond."""
+_WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 _CONSEQUENCES = frozenset(
     {
         "CancelledError",
@@ -37,9 +41,23 @@ _CONSEQUENCES = frozenset(
         "RayTaskError",
         "WorkerCrashedError",
         "UnavailableError",
+        "DeadKernelError",
+        "RayActorError",
     }
 )
 """Exceptions that mostly tell of another one, elsewhere."""
+GONE_ELSEWHERE = frozenset(
+    {
+        "DeadKernelError",
+        "BrokenProcessPool",
+        "TerminatedWorkerError",
+        "ChildFailedError",
+        "ProcessExitedException",
+        "WorkerCrashedError",
+        "RayActorError",
+    }
+)
+"""Exceptions that say no more than that another process is gone; in a log they leave the question open."""
 _CARRIERS = frozenset(
     {
         "InternalError",
@@ -109,7 +127,7 @@ def _statements(errors: tuple[ErrorRecord, ...], log: Log | None, ending: Ending
     )
     if main is None:
         chosen = _best_line(lines)
-    elif raised is None and main.name not in _CARRIERS:
+    elif raised is None and main.name not in _CARRIERS and said_by_error(main).words:
         chosen = None
     else:
         chosen = _more_telling(raised, lines)
@@ -161,12 +179,35 @@ def _wraps(error: ErrorRecord) -> bool:
 
 
 def _from_lines(log: Log, ending: Ending | None) -> Iterator[Statement]:
-    for line in log.lines[-LINES_LOOKED_AT:]:
+    for line in _worth_a_look(log):
         said = said_by_line(line)
         found = kind_of(said) if said else None
-        if said and found:
+        if said and found and not (found[1] is Force.HEALTHY and _tells_its_end(ending)):
             kind, force = found
             yield Statement(kind, force, said, judge_confidence(None, force, ending))
+
+
+def _worth_a_look(log: Log) -> list[LogLine]:
+    """Lines that may state a failure, the first and the last of those that differ by numbers alone.
+
+    Where there are very many, the earliest and the latest: roots come early, and an end explains itself near the end.
+    """
+    first: dict[str, LogLine] = {}
+    last: dict[str, LogLine] = {}
+    for line in log.lines:
+        if is_telling(line.text) and not meaning_of(line.text):
+            shape = line.text[:400].translate(_WITHOUT_DIGITS)
+            first.setdefault(shape, line)
+            last[shape] = line
+    lines = sorted(
+        {each.number: each for each in (*first.values(), *last.values())}.values(), key=lambda each: each.number
+    )
+    return lines if len(lines) <= EARLY_LINES + LATE_LINES else lines[:EARLY_LINES] + lines[-LATE_LINES:]
+
+
+def _tells_its_end(ending: Ending | None) -> bool:
+    """Whether a log tells an end that a line of healthy programs does not explain."""
+    return ending is not None and ending.said is not None
 
 
 def _best_line(lines: tuple[Statement, ...]) -> Statement | None:

@@ -33,6 +33,32 @@ IGNORED: Wording = wording(
 )
 
 LIMITS: tuple[Wording, ...] = (
+    wording(Kind.MISSING, Force.DECISIVE, r"unable to lock file"),
+    wording(
+        Kind.PROCESSOR,
+        Force.DECISIVE,
+        r"(?:was|were) (?:compiled to use|built (?:using|with)) .{0,60}instructions,? (?:but these aren't"
+        r"|which your (?:cpu|machine)"
+        r"|but .{0,40}not (?:available|supported))",
+        r"(?:cpu|processor|machine) (?:does not|doesn't) (?:support|have) .{0,40}(?:avx|sse4|fma)"
+        r"|requires? (?:a )?(?:cpu|processor) .{0,40}avx"
+        r"|fatal error: this program was not built to run in your system|please verify that both the operating system and the"
+        r" processor support",
+    ),
+    wording(Kind.RETRACED, Force.HEALTHY, r"out of the last \d+ calls to .{0,400}triggered tf\.function retracing"),
+    wording(
+        Kind.STALLED,
+        Force.DECISIVE,
+        r"watchdog caught collective operation timeout|watchdog got stuck for \d+ seconds|collective .{0,80}timed out"
+        r"|(?:nccl|gloo|mpi)\b.{0,120}(?:timed out|timeout (?:error|exceeded|reached|after))|timed out (?:waiting"
+        r"|after) .{0,60}(?:for \w+ )?(?:recv|send|operation|all_?reduce|barrier"
+        r"|peer|rank|clients? to)",
+        r"waiting for remainder of ranks|one or more tensors were submitted to be reduced.{0,160}subset of ranks"
+        r"|stalled (?:ranks|ops):",
+        r"celltimeouterror|a cell timed out while it was being executed|timeout waiting for execute reply",
+        r"deadlineexceedederror|timed out (?:initializing|after \d{1,9} seconds waiting|waiting for)|worker timeout \(pid",
+        r"dataloader timed out after|barrier timed out|deadlock detected|possible deadlock",
+    ),
     wording(
         Kind.OPENMP,
         Force.DECISIVE,
@@ -56,7 +82,7 @@ LIMITS: tuple[Wording, ...] = (
         Kind.PROCESS_LIMIT,
         Force.DECISIVE,
         r"too many open files|\[errno 24\]|\[errno 23\]",
-        r"inotify watch limit|inotify instances|inotify.*no space left",
+        r"inotify watch limit|inotify instances|inotify.{0,200}no space left",
         r"received 0 items of ancdata",
         r"can't start new thread|cannot start new thread|unable to (?:create|start) (?:a )?(?:new )?(?:native )?thread",
         r"pthread_create.{0,60}(?:failed|resource temporarily)|thread creation (?:via pthread_create\(\) )?failed",
@@ -72,12 +98,12 @@ LIMITS: tuple[Wording, ...] = (
         Kind.SHARED_MEMORY,
         Force.DECISIVE,
         r"(?:insufficient|out of|exhausted|not enough) shared memory|shared memory (?:limit|is full|exhausted)|\(shm\)",
-        r"bus error.*(?:worker|shared|shm)|(?:worker|shared|shm).*bus error",
+        r"bus error.{0,300}(?:worker|shared|shm)|(?:worker|shared|shm).{0,300}bus error",
         r"(?:unable to|failed to|could not|cannot|can't) [\w ]{1,40}(?:</torch_|/dev/shm|shared memory (?:object"
         r"|segment|region|file|block))",
-        r"(?:/dev/shm|/torch_|/psm_|/nccl-|shm_open|shm file|shmem|shmget).*(?:no space left|errno 28"
+        r"(?:/dev/shm|/torch_|/psm_|/nccl-|shm_open|shm file|shmem|shmget).{0,300}(?:no space left|errno 28"
         r"|cannot allocate|errno 12|failed)",
-        r"(?:no space left|errno 28).*(?:/dev/shm|/torch_|/psm_|shm)",
+        r"(?:no space left|errno 28).{0,300}(?:/dev/shm|/torch_|/psm_|shm)",
         r"omp: error #178\b|can't open shm",
         r"unable to allocate shared memory|creating shared memory segment|increase .{0,20}shared memory|--shm-size",
     ),
@@ -88,11 +114,11 @@ LIMITS: tuple[Wording, ...] = (
         r"disk quota exceeded|\[errno 122\]|errno = 122\b|edquot",
         r"not enough (?:free )?(?:disk )?space (?:on|left|for|available)|there is not enough space on the disk"
         r"|winerror 112\b",
-        r"(?:disk|volume|file ?system|partition|drive) (?:is|was) full|disk is full|not enough (?:free )?disk space",
+        r"(?:disk|volume|file ?system|partition|drive) (?:is |was )?full|disk is full|not enough (?:free )?disk space",
         r"resource[ _]?exhausted(?:error)?: (?:[a-z]:\\|/|\./|gs://|s3://|\S+(?:/|\\)\S+[;:])",
         r"error writing.{0,200}resource exhausted",
-        r"\d+ requested and \d+ written",
-        r"pytorchstreamwriter failed writing|inline_container.*(?:write|unexpected pos)",
+        r"\d{1,15} requested and \d{1,15} written",
+        r"pytorchstreamwriter failed writing|inline_container.{0,200}(?:write|unexpected pos)",
         r"file write failed|unable to (?:synchronously )?write .{0,40}(?:errno = 28|no space)",
     ),
     wording(
@@ -140,6 +166,20 @@ TAKEN_AT_START: tuple[Wording, ...] = (
 )
 
 LIBRARIES: tuple[Wording, ...] = (
+    wording(
+        Kind.DEVICE_CODE,
+        Force.PLAIN,
+        r"illegal memory access|cuda_error_illegal_(?:address|instruction)|cudaerrorillegal|cudaerrormisaligned"
+        r"|misaligned address",
+        r"unspecified launch failure|cuda_error_launch_(?:failed|timeout)|cudaerrorlaunch(?:failure|timeout)"
+        r"|launch timed out and was terminated|cuda_error_hardware_stack",
+        r"uncorrectable (?:nv ?link|ecc) error|cuda_error_ecc|cudaerrorecc|fallen off the bus|nvrm: xid|gpu is lost"
+        r"|(?:gpu|device) (?:was |has been )?lost|memory access fault by gpu node|hsa_status_error",
+        r"unexpected event status: 1\b|error polling for event status",
+    ),
+    wording(
+        Kind.DEVICE_CODE, Force.VAGUE, r"gpu sync failed|gpu_?synchronize .{0,40}failed|could not synchronize on cuda"
+    ),
     wording(Kind.CUDA, Force.HEALTHY, r"failed call to cuinit|could not find cuda drivers"),
     wording(
         Kind.CUDA,
@@ -158,7 +198,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"cudnn_status_(?:arch|version|sublibrary_version)_mismatch|cudnn_status_sublibrary_loading_failed"
         r"|cudnn.{0,40}version (?:mismatch|incompatib)",
         r"kernel version \S+ does not match dso version",
-        r"zlibwapi|libcudnn_\w+\.so\S*.{0,80}(?:cannot open|error|not found|library path)|could not load (?:library"
+        r"zlibwapi|libcudnn_\w{1,40}\.so\S{0,60}.{0,80}(?:cannot open|error|not found|library path)|could not load (?:library"
         r"|symbol) (?:lib)?cudnn",
         r"libdevice(?:\.10\.bc)? (?:is required|not found)|can't find libdevice|could not find libdevice",
         r"no ptx compilation provider|couldn't (?:invoke|get) ptxas|ptxas (?:exited|returned|fatal|does not support"
@@ -167,29 +207,35 @@ LIBRARIES: tuple[Wording, ...] = (
         r"|cuda version.{0,40}(?:mismatch|does not match)",
         r"cuda backend failed to initialize|unable to initialize backend 'cuda'",
         r"importerror: .{0,200}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvinfer|nvjitlink"
-        r"|cupti)\w*\.so",
-        r"importerror: could not find '(?:cud|cublas|nvcuda)\w*\.dll'|could not find '?(?:cudart|cudnn|cublas"
-        r"|nvcuda)\w*\.dll",
-        r"oserror: .{0,80}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w*\.so\S*: cannot open",
-        r"error loading .{0,200}(?:cudnn|cublas|cudart|cufft|caffe2_nvrtc|torch_cuda|c10_cuda)\w*\.dll",
+        r"|cupti)\w{0,40}\.so",
+        r"importerror: could not find '(?:cud|cublas|nvcuda)\w{0,40}\.dll'|could not find '?(?:cudart|cudnn|cublas"
+        r"|nvcuda)\w{0,40}\.dll",
+        r"oserror: .{0,80}lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w{0,40}\.so\S{0,60}: cannot open",
+        r"error loading .{0,200}(?:cudnn|cublas|cudart|cufft|caffe2_nvrtc|torch_cuda|c10_cuda)\w{0,40}\.dll",
         r"(?:error|fatal).{0,20}could not load (?:dynamic )?library '?(?:lib)?(?:cud|cublas|nvcuda)",
+        r"nvidia-container-cli: |unsatisfied condition: (?:cuda|driver)",
+        r"cuda unknown error|cudaerrorunknown|cuda runtime error \((?:30|35|38|48|209)\)|cuda driver initialization failed",
         r"cuda_error_(?:unknown|stub_library)|cudaerrorstublibrary|cudaerrorinsufficientdriver|cudaerrornokernelimage",
         r"requires? (?:cuda|cudnn) (?:version )?[\d.]+|minimum required (?:driver|cudnn)",
     ),
     wording(
         Kind.CUDA,
         Force.DECISIVE,
-        r"lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w*\.so\S*: cannot open shared object file",
+        r"lib(?:cud|cublas|cufft|curand|cusolver|cusparse|nccl|nvrtc)\w{0,40}\.so\S{0,60}: cannot open shared object file",
         r"nvml shared library not found|nvmlerror_librarynotfound",
         raised=True,
     ),
     wording(
         Kind.CUDA,
         Force.VAGUE,
-        r"dnn library (?:is not found|initialization failed)",
+        r"failed to call then\w{0,40}(?:rnn|ctc|convolve)|could not convert batchdescriptor|failed to set cudnn stream",
+        r"check failed: .{0,60}(?:getconvolve\w*algorithms|getblasgemmalgorithms|cudnn)",
+        r"unable to find a valid cudnn algorithm|unhandled (?:cuda|system) error|nccl error in: ",
+        r"dnn library (?:is not found|initialization failed)|jit compilation failed|generating device code failed",
+        r"cuda_error_invalid_(?:handle|source|context)|culaunchkernel\b.{0,80}failed|cudaerrorinvalid(?:kernelimage|resourcehandle)",
         r"failed to get convolution algorithm",
         r"cudnn_status_(?:execution_failed|mapping_error|not_supported|bad_param)",
-        r"could not load (?:dynamic )?library '?(?:lib)?(?:cudnn|cublas)\w*\.so.{0,100}(?:undefined symbol|version)",
+        r"could not load (?:dynamic )?library '?(?:lib)?(?:cudnn|cublas)\w{0,40}\.so.{0,100}(?:undefined symbol|version)",
     ),
     wording(
         Kind.CUDA,
@@ -225,7 +271,9 @@ LIBRARIES: tuple[Wording, ...] = (
         r"|the specified procedure could not be found",
         r"(?:glibcxx|cxxabi|glibc|gomp|openssl)_[\d.]+\S? not found|version .?(?:glibcxx|cxxabi|glibc|gomp)_",
         r"dll load failed|a dynamic link library \(dll\) initialization routine failed"
-        r"|is not a valid win32 application",
+        r"|is not a valid win32 application|winerror (?:126|127|182|193|1114)\b|0xc0000135|0xc000007b|0xc0000142"
+        r"|error loading \"[^\"]{0,300}\.dll\"",
+        r"exec format error|bad cpu type in executable",
         r"mach-o.{0,80}wrong architecture|incompatible architecture|image not found|library not loaded",
         r"wrong elf class|invalid elf header|elf load command|file too short",
         r"importerror: .{0,200}: cannot open shared object file",
@@ -238,6 +286,8 @@ LIBRARIES: tuple[Wording, ...] = (
         r"(?:installed version of keras is keras 3|only compatible with keras 2|keras 2 is no longer supported)",
         r"_dictwrapper|is not an acceptable base type",
         r"versionconflict|contextualversionconflict|distributionnotfound",
+        r"no matching distribution found for|could not find a version that satisfies the requirement"
+        r"|is not a supported wheel on this platform|requires a different python|conflicting dependencies",
         r"jaxlib (?:is )?version|jaxlib version .{0,40}(?:newer|older|incompatible)",
         r"please upgrade \w+ to >=|your numpy version is|error importing numpy: you should not try",
         r"thread\._local' object has no attribute 'value'",
@@ -245,10 +295,10 @@ LIBRARIES: tuple[Wording, ...] = (
         r"cannot convert a symbolic (?:tf\.)?tensor \((?:\S*(?:lstm|gru|rnn|bidirectional)\S*)\) to a numpy array",
         r"bad magic number in '|bad marshal data.{0,40}\.pyc",
         r"repeatedcompositefieldcontainer object does not support item assignment",
-        r"__\w*std__\w*once_call|std::__once_call_impl|pyarray_api \(\)",
+        r"__\w{0,40}std__\w{0,40}once_call|std::__once_call_impl|pyarray_api \(\)",
         r"operator torchvision::nms does not exist|couldn't load custom c\+\+ ops",
     ),
-    wording(Kind.PACKAGES, Force.DECISIVE, r"\.so\S*: cannot open shared object file", raised=True),
+    wording(Kind.PACKAGES, Force.DECISIVE, r"\.so\S{0,60}: cannot open shared object file", raised=True),
     wording(
         Kind.PACKAGES,
         Force.VAGUE,

@@ -46,6 +46,7 @@ _GRAPH = (
         r"get_session.{0,20} is not available|must also be initialized in the else branch",
         r"must be the output of a tensorflow `?layer|should be a function when eager|unexpectedtracererror"
         r"|leaked? (?:a )?tracer|concretizationtypeerror",
+        r"capture an eagertensor without building a function|is not supported when eager execution is",
         r"tracer(?:arrayconversion|boolconversion|integerconversion)error|building a function.{0,80}graph tensor",
         r"does not require grad and does not have a grad_fn|backward through the graph a second time",
     ),
@@ -74,6 +75,7 @@ _DEVICE = (
         r"input type \(torch\.(?!cuda)\w+\) and weight type \(torch\.cuda",
         r"attempting to deserialize object on (?:a )?(?:cuda|mps)|cuda\.is_available\(\) is false",
         r"only supports (?:the )?nhwc|nhwc tensor format on the cpu|was explicitly assigned to",
+        r"could not select device driver|unknown or invalid runtime name: nvidia",
         r"not visible to tensorflow|not enough gpu hardware devices|unknown backend: '?(?:gpu|cuda|tpu|rocm)",
     ),
     wording(
@@ -99,7 +101,8 @@ _VALUE = (
         r"assertion .{0,120}(?:index|idx|target|label)\w*.{0,80} failed|assertion .{0,80}input_val",
         r"all elements of (?:input|target) should be between 0 and 1",
         r"tensor had (?:nan|inf)|detected infinity or nan|nan in summary|nanlossduringtraining"
-        r"|diverged with loss = nan",
+        r"|diverged with loss = nan|invalid loss, terminating training|losstensor is inf or nan",
+        r"minimum loss scale reached|\bloss (?:is|became|was) (?:nan|inf)|contains (?:nan|infinity)",
         r"saw a non-null label|previously unseen labels|all inputs should be in vocabulary",
     ),
     wording(
@@ -130,6 +133,7 @@ _TYPES = (
         r"was expected to be a \w+ tensor but is a|does not match type \w+ of argument"
         r"|that does not match expected type",
         r"tensor conversion requested dtype|incompatible type conversion|to eagertensor of dtype",
+        r"failed to convert object of type|consider casting elements to a supported type",
         r"failed to convert a numpy array to a tensor|python sequence with mixed types|with an unsupported type",
         rf"cast {_DTYPE} to {_DTYPE} is not supported|has datatype \w+ not in list of allowed",
         r"expected (?:object of )?scalar type \S+ but|scalar type \w+ but found|can't convert np\.ndarray of type",
@@ -164,7 +168,8 @@ _SHAPES = (
         r"setting an array element with a sequence|negative dimension size|would be zero or negative",
         r"depth must be evenly divisible|data cardinality is ambiguous|inconsistent numbers? of samples",
         r"mat1 and mat2 shapes|sizes of tensors must match|the size of tensor a|is invalid for input of size",
-        r"expects each tensor to be equal size|yielded an element of shape|cannot feed value of shape",
+        r"expects each tensor to be equal size|yielded an element (?:of shape"
+        r"|that did not match the expected structure)|cannot feed value of shape",
         r"all the input array|expected to see \d+ array|expected (?:min_|max_)?ndim=|contracting dimensions",
         r"size mismatch, m1|expected input batch_size|expected \d-dimensional input|to have \d+ channels",
     ),

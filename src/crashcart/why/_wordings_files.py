@@ -64,8 +64,9 @@ _MISSING = (
         r"failed to find any matching files|savedmodel file does not exist|no files? match|no images found in",
         r"no file or directory found|found 0 images|filenotfounderror|isadirectoryerror|notadirectoryerror"
         r"|permissionerror|permissiondeniederror",
+        r"stale (?:nfs )?file handle|\[errno 116\]",
         r"\[errno (?:2|13|20|21)\]|\[winerror (?:2|3|5)\]|the system cannot find the (?:file|path)",
-        r"can't open file '?\S+'?: |!_?src\.empty\(\)|url fetch failure|nosuch(?:bucket|key)",
+        r"can't open file '?\S+'?: |!_?(?:src|ssize)\.empty\(\)|url fetch failure|nosuch(?:bucket|key)",
         r"(?<!object file: )no such file or directory|permission denied",
     ),
     wording(
@@ -94,6 +95,7 @@ _DAMAGED = (
         r"error -?\d+ while decompressing|unpicklingerror|pickle data was truncated|invalid load key",
         r"jsondecodeerror|unicodedecodeerror|error tokenizing data|could not parse example"
         r"|can't parse serialized example",
+        r"readerror: (?:file could not|not a gzip|bad checksum|unexpected end|truncated)|\[errno 5\]|input/output error",
         r"file signature not found|truncated file: eof|libpng error|moov atom not found",
         r"is not a valid (?:u?int\d+|float\d*|double): |expect \d+ fields but have|could not correctly convert string",
         r"failed (?:reading zip archive|finding central directory)|pickled data when allow_pickle=false",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from crashcart.evidence import Ending, ErrorRecord, Event, Log, Machine
@@ -13,6 +14,10 @@ from crashcart.why._guarded import guard_message
 from crashcart.why._said import Kind
 from crashcart.why._statement import Statement, conclude
 from crashcart.why._text import stated
+
+_PAGING = re.compile(
+    r"WinError 1455|paging file|页面文件|archivo de paginación|fichier de pagination|Auslagerungsdatei", re.IGNORECASE
+)
 
 
 @rule("W103", "allocation-refused", Rank.KIND)
@@ -92,6 +97,14 @@ def _machine_facts(machine: Machine | None) -> Iterator[str]:
 
 def _remedy(words: str, limit: tuple[str, int] | None, machine: Machine | None) -> Iterator[str]:
     asked, shape = requested_bytes(words), allocated_shape(words)
+    if _PAGING.search(words):
+        yield (
+            'enlarge the paging file: Windows\' System → Advanced → Performance → Virtual memory, "system managed" on a disk with'
+            " room; each process that loads the CUDA libraries takes gigabytes of it"
+        )
+        yield "use fewer processes: num_workers=0 or 2 in the DataLoader, fewer environments or notebooks at once"
+    if "node running low on memory" in words:
+        yield "run fewer tasks at once (num_cpus per task, fewer parallel trials), or give each less: the node's memory is shared"
     whole = machine.memory_limit() if machine else None
     bound = limit[1] if limit else whole.bytes if whole else None
     beyond = asked is not None and bound is not None and asked > 2 * bound
@@ -104,7 +117,10 @@ def _remedy(words: str, limit: tuple[str, int] | None, machine: Machine | None) 
             yield f"make the first dimension smaller: {shape[0]} → {shape[0] // 2} (batch size) halves this allocation"
     if type_named(words) in ("double", "float64") and not beyond:
         yield "use float32 instead of float64: half the RAM"
-    yield "read the data in chunks or batches (a generator, tf.data, np.load(..., mmap_mode='r')) instead of at once"
+    yield (
+        "use less memory at once: a smaller batch, the data in chunks (a generator, tf.data, np.load(..., mmap_mode='r')) instead"
+        " of whole"
+    )
     if not beyond:
         yield (
             "if the size is modest, RAM was full already: look for what grows in the loop (a leak: lists of tensors,"

@@ -37,6 +37,22 @@ _ADVICE: tuple[Advice, ...] = (
         "use the cuDNN that this release was tested with (8.1 for TensorFlow 2.5 to 2.10), which does not need zlib",
     ),
     advice(
+        r"cuda unknown error|cuda_error_unknown|cudaerrorunknown|runtime error \(30\)|cuda driver initialization",
+        'the driver gave no better answer than "unknown error"',
+        "restart the machine, or load the driver's module again: `sudo rmmod nvidia_uvm && sudo modprobe"
+        " nvidia_uvm`; a laptop that"
+        " slept, or a driver that was updated since the start, leaves it so",
+        "in a container, start it after the driver works on the host (`nvidia-smi`), with `--gpus all`; install nvidia-modprobe",
+        "set CUDA_VISIBLE_DEVICES before the program starts, not inside it",
+    ),
+    advice(
+        r"nvidia-container-cli",
+        "the container's CUDA does not fit the host's driver, or the driver cannot be used in containers",
+        "upgrade the NVIDIA driver on the host, or use an image for an older CUDA; `nvidia-smi` on the host shows"
+        " the newest it serves",
+        "if `nvidia-smi` fails on the host: restart after a driver update, and install nvidia-container-toolkit again",
+    ),
+    advice(
         r"driver",
         "the NVIDIA driver does not fit this CUDA",
         "upgrade the NVIDIA driver; `nvidia-smi` shows its version and the newest CUDA that it serves",
@@ -60,14 +76,14 @@ _ADVICE: tuple[Advice, ...] = (
         "after changing versions, delete the driver's cache: rm -r ~/.nv/ComputeCache",
     ),
     advice(
-        r"libdevice|ptxas|ptx compilation",
+        r"libdevice|ptxas|ptx compilation|jit compilation failed|device code failed",
         "the CUDA compiler's files (libdevice, ptxas) are not found",
         "install them: `pip install nvidia-cuda-nvcc-cu12`, or conda's cuda-nvcc",
         "point XLA at the CUDA folder: XLA_FLAGS=--xla_gpu_cuda_data_dir=/path/to/cuda",
         _BUNDLE,
     ),
     advice(
-        r"failed to get convolution algorithm|dnn library|cudnn_status",
+        r"failed to get convolution algorithm|dnn library|cudnn_status|algorithms|check failed|failed to call then|cudnn stream",
         "cuDNN did not start: an unfitting version, or no device memory left for it",
         "compare the cuDNN version with the one this TensorFlow was tested with; the lines above the error name"
         " both where they differ",
@@ -77,8 +93,8 @@ _ADVICE: tuple[Advice, ...] = (
         _BUNDLE,
     ),
     advice(
-        r"(?P<library>(?:lib)?(?:cud\w*|cublas\w*|cufft\w*|curand\w*|cusolver\w*|cusparse\w*|nccl\w*|nvrtc\w*"
-        r"|nvinfer\w*|nvcuda\w*|nvjitlink\w*|torch_cuda\w*)\.(?:so[\w.]*|dll))",
+        r"(?P<library>(?:lib)?(?:cud\w{0,40}|cublas\w{0,40}|cufft\w{0,40}|curand\w{0,40}|cusolver\w{0,40}|cusparse\w{0,40}|nccl\w{0,40}|nvrtc\w{0,40}"
+        r"|nvinfer\w{0,40}|nvcuda\w{0,40}|nvjitlink\w{0,40}|torch_cuda\w{0,40})\.(?:so[\w.]{0,20}|dll))",
         "the CUDA library {library} is not found, or not in the version that this build wants",
         _BUNDLE,
         "install the CUDA and cuDNN versions that this release was tested with, and put their folder on"

@@ -94,7 +94,7 @@ _ADVICE: tuple[Advice, ...] = (
     ),
     advice(r"", "", "get or write the file again, and compare sizes and checksums", _SCAN),
 )
-_FILE = re.compile(r"((?:/|[A-Za-z]:\\|gs://|s3://)[^\s'\";,]+\.\w{1,10})")
+_FILE = re.compile(r"((?:/|[A-Za-z]:\\|gs://|s3://)[^\s'\";,]{1,400}\.\w{1,10})")
 
 
 @rule("W401", "data-damaged", Rank.KIND)

@@ -104,6 +104,8 @@ def _headline(text: str, words: str, path: str | None) -> str:
     script = _SCRIPT.search(words)
     if script:
         return f"the script itself is not there: {script['script']}"
+    if "unable to lock file" in text:
+        return "the HDF5 file is locked by another process, or its file system has no locks"
     if _EMPTY_IMAGE.search(text):
         return "an image could not be read: OpenCV went on with an empty one"
     if _IS_ZIP in text:
@@ -123,6 +125,11 @@ def _remedy(text: str, path: str | None) -> tuple[str, ...]:
         return (
             f"open the address yourself: `curl -I {path}`; correct it, or give what it asks for (a token, a login)",
             "download the file once, keep it beside the program, and read it from there",
+        )
+    if "unable to lock file" in text:
+        return (
+            "another process has the file open for writing: close it there (`lsof FILE`), or open it with mode='r' everywhere",
+            "on a network file system without locks: HDF5_USE_FILE_LOCKING=FALSE in the environment, before Python starts",
         )
     if _DENIED.search(text):
         return (

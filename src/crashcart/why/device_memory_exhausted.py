@@ -8,11 +8,23 @@ from crashcart.evidence import Ending, ErrorRecord, Event, GpuDevice, Log
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
-from crashcart.why._figures import allocated_shape, allocator_stats, held_by_others, requested_bytes, type_named
+from crashcart.why._figures import (
+    SMALL_REQUEST_BYTES,
+    allocated_shape,
+    allocator_stats,
+    held_by_others,
+    requested_bytes,
+    small_pool,
+    type_named,
+)
 from crashcart.why._guarded import gpu_words
 from crashcart.why._said import Kind
 from crashcart.why._statement import conclude
 from crashcart.why._text import stated
+
+WHOLE_DATA_SET = 10_000
+"""No batch is this large on purpose."""
+_SMALL = ("the request itself is small: the device was full before it",)
 
 
 @rule("W104", "device-memory-exhausted", Rank.KIND)
@@ -41,7 +53,7 @@ def device_memory_exhausted(
     prediction and evaluation in chunks.
     """
     for statement in stated(Kind.DEVICE_MEMORY, errors, log, ending):
-        if held_by_others(statement.words, log, gpus, events):
+        if held_by_others(statement.words, log, gpus, events) or small_pool(statement.words, log):
             return
         asked, shape = requested_bytes(statement.words), allocated_shape(statement.words)
         what = f"{size(asked)} more" if asked else "one more tensor"
@@ -54,19 +66,24 @@ def device_memory_exhausted(
         yield conclude(
             statement,
             f"the device's memory is too small for {what}{of_shape}" + (f" in {statement.op}" if statement.op else ""),
-            _remedy(statement.words, shape),
+            _remedy(statement.words, shape, asked),
             *([stats] if stats else []),
+            *(_SMALL if asked is not None and asked < SMALL_REQUEST_BYTES else ()),
             *free,
             *gpu_words(events),
         )
 
 
-def _remedy(words: str, shape: tuple[int, ...] | None) -> tuple[str, ...]:
+def _remedy(words: str, shape: tuple[int, ...] | None, asked: int | None) -> tuple[str, ...]:
     steps = []
+    if asked is not None and asked < SMALL_REQUEST_BYTES:
+        steps.append(
+            "see what filled it before: `nvidia-smi` (another process, an old notebook kernel), or tensors kept in a loop"
+        )
     if shape and len(shape) > 1 and shape[0] > 1:
-        steps.append(f"use a smaller batch: {shape[0]} → {shape[0] // 2} in the first dimension halves this tensor")
-        if shape[0] > 10_000:
+        if shape[0] > WHOLE_DATA_SET:
             steps.append(f"{shape[0]} looks like the whole data set: evaluate or predict in chunks (batch_size=256)")
+        steps.append(f"use a smaller batch: {shape[0]} → {shape[0] // 2} in the first dimension halves this tensor")
     else:
         steps.append("use a smaller batch: half of it needs about half the activations")
     if type_named(words) in ("double", "float64"):

@@ -8,7 +8,7 @@ from crashcart.evidence import Ending, ErrorRecord, Event, GpuDevice, Log
 from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
-from crashcart.why._figures import Holding, held_by_others
+from crashcart.why._figures import Holding, held_by_others, small_pool
 from crashcart.why._said import Kind
 from crashcart.why._statement import conclude
 from crashcart.why._text import stated
@@ -51,9 +51,14 @@ def device_memory_held_by_others(
     """
     for statement in stated(Kind.DEVICE_MEMORY, errors, log, ending):
         holding = held_by_others(statement.words, log, gpus, events)
+        pool = small_pool(statement.words, log)
         if holding:
             figures = (holding.fact(), *_users(gpus))
             yield conclude(statement, _headline(holding), _REMEDY, *figures, cause=Cause.GPU_MEMORY_TAKEN)
+        elif pool:
+            headline = f"only {size(pool)} of the device were left for TensorFlow at its start"
+            fact = f"the allocator's limit is {size(pool)}: TensorFlow takes nearly all that is free when it starts"
+            yield conclude(statement, headline, _REMEDY, fact, *_users(gpus), cause=Cause.GPU_MEMORY_TAKEN)
     for statement in stated(Kind.DEVICE_TAKEN, errors, log, ending):
         holding = held_by_others(statement.words, log, gpus, events)
         facts = [holding.fact()] if holding else ["cuDNN and cuBLAS need some device memory of their own to start"]

@@ -18,6 +18,13 @@ _SOFT = (
 )
 _ADVICE: tuple[Advice, ...] = (
     advice(
+        r"could not select device driver|runtime name: nvidia",
+        "Docker has no access to the GPU here: NVIDIA's container toolkit is not installed or not set up",
+        "install nvidia-container-toolkit, then `sudo nvidia-ctk runtime configure --runtime=docker && sudo"
+        " systemctl restart docker`",
+        "`docker run --rm --gpus all ubuntu nvidia-smi` must show the card; Docker from snap does not see the host's driver",
+    ),
+    advice(
         r"xla_gpu",
         "an operation is pinned to a GPU that TensorFlow sees but cannot use: its CUDA libraries were not loaded",
         "install the CUDA and cuDNN versions that this TensorFlow wants; the lines about libcudart or libcudnn at"

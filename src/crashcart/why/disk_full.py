@@ -54,9 +54,10 @@ def disk_full(
             statement,
             f"the disk quota is used up{where}" if quota else f"no space is left on the disk{where}",
             (
-                f"see what is full: `df -h {path[1].rpartition('/')[0] or '/'}` and `df -i`"
+                f"make space where it is full: `df -h {path[1].rpartition('/')[0] or '/'}` and `df -i` show it,"
+                f" for a quota `quota -s`"
                 if path
-                else "see which disk is full: `df -h` and `df -i` (inodes), for a quota `quota -s`",
+                else "see which disk has no space left: `df -h` and `df -i` (inodes), for a quota `quota -s`",
                 "delete old checkpoints and logs, or keep fewer: CheckpointManager(max_to_keep=3),"
                 " ModelCheckpoint(save_best_only=True)",
                 "write to another partition: another output directory, or TMPDIR for temporary files and tf.data"

@@ -36,7 +36,7 @@ def end_not_explained(
 
     What is missing is named; getting it makes the next verdict better.
     """
-    if ending.kind == "exit" and (ending.exit_code or 0) < 128:
+    if ending.said is not None or (ending.kind == "exit" and (ending.exit_code or 0) < 128):
         return
     facts = [_how(ending)]
     if samples and samples[-1].used_bytes is not None and samples[-1].limit_bytes is not None:

@@ -12,7 +12,7 @@ from crashcart.units import duration, plural
 from crashcart.why._words import quoted, who
 
 _WRONG_USAGE, _NOT_EXECUTABLE, _NOT_FOUND = 2, 126, 127
-_COMMAND = re.compile(r"(\S+): (?:command )?not found$")
+_COMMAND = re.compile(r"(\S{1,200}): (?:command )?not found$")
 _USAGE = re.compile(r"^\S+: error: |^(?:Error: No such option|Usage: )")
 
 
@@ -43,7 +43,8 @@ def ended_in_order(
     uncaught = any(error.origin == "recorded" and error.thread is None for error in errors or ())
     if ending.kind != "exit" or ending.exit_code is None or ending.exit_code >= 128:
         return
-    if uncaught and ending.exit_code != 0:
+    told_failure = ending.said is not None and ending.exit_code != 0
+    if told_failure or (uncaught and ending.exit_code != 0):
         return
     last = _last_words(log) if ending.exit_code else None
     yield Finding(

@@ -10,6 +10,8 @@ from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._crash import core_words, crash_place, native_words
 from crashcart.why._opcode import is_trap, needed_features
+from crashcart.why._processor import for_processor, processor_facts
+from crashcart.why._statement import quote_line
 from crashcart.why._words import who
 
 
@@ -59,7 +61,9 @@ def illegal_instruction(
     if needed and flags is not None and not missing:
         yield _not_missing(program, needed, crash, ending, stacks)
         return
-    facts = ["it ended by SIGILL, an instruction this processor does not have", *native_words(crash)]
+    told = (quote_line(ending.said),) if ending.said is not None else ()
+    facts = [*told, "it ended by SIGILL, an instruction this processor does not have"]
+    facts.extend([*native_words(crash), *processor_facts(machine)])
     if missing and code is not None:
         facts.insert(
             1, f"the instruction ({code[:6].hex(' ')}…) needs {' or '.join(missing)}, which /proc/cpuinfo does not list"
@@ -69,10 +73,7 @@ def illegal_instruction(
         f"{who(program)} uses an instruction that this CPU does not have"
         + (f" ({missing[0].upper()})" if missing else ""),
         tuple(facts),
-        (
-            "install a build for this CPU: an older release, a conda-forge build, or one built from source here",
-            "run where `lscpu` lists the missing feature (in a VM: pass the host CPU through)",
-        ),
+        for_processor(machine),
         Confidence.CERTAIN if missing else Confidence.LIKELY,
         where,
     )

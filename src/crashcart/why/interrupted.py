@@ -9,6 +9,7 @@ from crashcart.evidence import Ending, ErrorRecord, Program, StackDump, place
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._place import last_place
+from crashcart.why._statement import quote_line
 from crashcart.why._words import who
 
 
@@ -42,6 +43,8 @@ def interrupted(
         if error is not None
         else f"it ended by {ending.signal_name or 'exit code 130'}"
     )
+    if ending.said is not None:
+        fact = quote_line(ending.said)
     if ending.sent_by:
         fact += f"; the signal came from {ending.sent_by}"
     pid = program.pid if program is not None else None
@@ -51,6 +54,6 @@ def interrupted(
         f"{who(program)} was interrupted",
         (fact,),
         ("run it again when you want it to finish; nothing is broken",),
-        Confidence.CERTAIN if by_signal or error is not None else Confidence.LIKELY,
+        Confidence.CERTAIN if ending.said is None else Confidence.LIKELY,
         where or last_place(stacks, pid, ending),
     )

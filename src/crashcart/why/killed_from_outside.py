@@ -13,6 +13,7 @@ from crashcart.why._crash import sent_from_outside
 from crashcart.why._kill import FULL_FRACTION
 from crashcart.why._oom import Scene
 from crashcart.why._place import last_place
+from crashcart.why._statement import quote_line
 from crashcart.why._words import signal_of, who
 from crashcart.why.limit_signal import cpu_limit_reached
 
@@ -60,13 +61,16 @@ def killed_from_outside(
         return
     name = signal.Signals(number).name
     facts = [f"it ended by {name}" + (f" after {duration(ending.at_s)}" if ending.at_s is not None else "")]
+    if ending.said is not None:
+        facts.insert(0, quote_line(ending.said))
     if ending.sent_by:
         facts.append(f"the signal came from {ending.sent_by}")
     elif crash is not None and sent_from_outside(crash):
         facts.append(f"the signal was sent by pid {crash.sender}, not caused by the program itself")
     facts.extend(_not_memory(scene, number))
-    certain = number != signal.SIGKILL or (
-        kernel_log is not None and ending.oom_kills_group in (0, None) and not ending.oom_kills_host
+    certain = ending.said is None and (
+        number != signal.SIGKILL
+        or (kernel_log is not None and ending.oom_kills_group in (0, None) and not ending.oom_kills_host)
     )
     yield Finding(
         Cause.KILLED_FROM_OUTSIDE,

@@ -12,6 +12,10 @@ from crashcart.units import MIB, size
 from crashcart.why._crash import core_words, crash_place, native_words
 from crashcart.why._words import signal_of, who
 
+_SHARED_FIRST = (
+    "in a container, shared memory is the first suspect: `df -h /dev/shm`, then `docker run --shm-size=8g` or `--ipc=host`, or"
+    " num_workers=0",
+)
 _SHARED = ("/dev/shm/", "/run/shm/", "/memfd:", "/SYSV")
 
 
@@ -43,11 +47,17 @@ def mapped_memory_vanished(
     number = signal_of(ending) or 0
     if number != signal.SIGBUS:
         return
-    yield bus_finding(who(program), crash, disks, crash_place(crash, stacks, program, ending), core_words(ending))
+    place = crash_place(crash, stacks, program, ending)
+    yield bus_finding(who(program), crash, disks, place, core_words(ending), told=ending.said is not None)
 
 
 def bus_finding(
-    subject: str, crash: Crash | None, disks: tuple[Disk, ...] | None, where: Where | None, more: tuple[str, ...]
+    subject: str,
+    crash: Crash | None,
+    disks: tuple[Disk, ...] | None,
+    where: Where | None,
+    more: tuple[str, ...],
+    told: bool = False,
 ) -> Finding:
     """What a SIGBUS means, by the file that the faulting address was mapped from and the room in shared memory."""
     mapping = crash.mapping if crash is not None else None
@@ -80,6 +90,7 @@ def bus_finding(
             *native_words(crash),
         ),
         (
+            *(_SHARED_FIRST if told else ()),
             "the mapped file (np.memmap, mmap, HDF5) became shorter, or its file system is full: check with `ls -l` and `df -h`",
             "write to a new file and rename it, instead of rewriting a mapped one in place",
             *more,

@@ -19,7 +19,7 @@ _NAMED = (
     re.compile(r"No module named '(?P<owner>[\w.]+)\.(?P<name>\w+)'"),
 )
 _ARGUMENT = re.compile(
-    r"(?:(?P<owner>[\w.]+)\(\) got an|got an) unexpected keyword argument '(?P<name>\w+)'"
+    r"(?:\b(?P<owner>[\w.]{1,200})\(\) got an|got an) unexpected keyword argument '(?P<name>\w+)'"
     r"|(?:not recognized|Unrecognized keyword arguments?)(?: passed to (?P<layer>\w+))?:? \W{1,2}(?P<word>[a-z]\w*)"
 )
 _NEW_NAMES = {
@@ -59,6 +59,9 @@ _NEW_ARGUMENTS = {
     "weights": "set_weights() after the layer is built, or embeddings_initializer=",
 }  # fmt: skip
 _CLASSES = {"DataFrame": "pandas", "Series": "pandas", "ndarray": "numpy"}
+_LEGACY_STEP = (
+    "use the legacy optimizer (tf.keras.optimizers.legacy.Adam), or learning_rate= with a schedule in place of decay"
+)
 _TF_STEP = "TF 1 scripts: `tf_upgrade_v2 --infile old.py --outfile new.py` rewrites most names"
 
 
@@ -102,6 +105,7 @@ def name_not_in_this_version(
                 *(step for step in steps if step),
                 f"look the {'arguments' if argument else 'name'} up in the documentation of the installed version; the"
                 " message may suggest a near one (misspelt names fail alike)",
+                *([_LEGACY_STEP] if "legacy" in statement.words.lower() else []),
                 *([_TF_STEP] if of_tensorflow else []),
                 "install the version that the code was written for, in an environment of its own",
             ),

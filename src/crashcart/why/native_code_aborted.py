@@ -10,6 +10,7 @@ from crashcart.evidence import Crash, Ending, Log, Program, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._crash import core_words, crash_place, native_words, python_words, sent_from_outside
+from crashcart.why._told import told_crashes
 from crashcart.why._words import quoted, signal_of, who
 
 _CHECK = re.compile(
@@ -56,6 +57,9 @@ def native_code_aborted(
     elif check:
         facts.insert(0, f"its last words were {quoted(check, 300)}")
     facts.extend([*native_words(crash), *python_words(crash, stacks, pid)])
+    if ending.said is not None:
+        yield from told_crashes(ending, crash, facts, crash_place(crash, stacks, program, ending), log)
+        return
     damaged = bool(message and _HEAP.search(message))
     said = "the heap is damaged" if damaged else "a check inside native code failed" if check or message else None
     yield Finding(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 
-from crashcart.evidence import Crash, Ending, Program, StackDump
+from crashcart.evidence import Crash, Ending, Log, Program, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._crash import core_words, crash_place, crashed_stack, native_words, python_words, sent_from_outside
 from crashcart.why._overflow import is_overflow
+from crashcart.why._told import told_crashes
 from crashcart.why._words import runs_pytest, signal_of, who
 
 _SIGNALS = {
@@ -28,6 +29,7 @@ def native_code_faulted(
     program: Program | None = None,
     crash: Crash | None = None,
     stacks: tuple[StackDump, ...] | None = None,
+    log: Log | None = None,
 ) -> Iterator[Finding]:
     """Native code crashed: it touched memory that is not its own, or divided by zero.
 
@@ -39,7 +41,8 @@ def native_code_faulted(
     ## How we know
 
     The end was SIGSEGV or SIGFPE, and the recorded stack does not show an exhausted stack. The library and symbol come
-    from the handler inside the program, the line from Python's own stack at that moment.
+    from the handler inside the program, the line from Python's own stack at that moment. A log that only says
+    "Segmentation fault" fits other causes, too: then it is called likely at most, and what would tell is given.
 
     ## What to do
 
@@ -61,6 +64,9 @@ def native_code_faulted(
     if ending.python_finished:
         facts.append("the program itself had finished; the crash came while Python was shutting down")
     where = crash_place(crash, stacks, program, ending)
+    if ending.said is not None:
+        yield from told_crashes(ending, crash, facts, where, log)
+        return
     hidden = where is None and runs_pytest(program)
     yield Finding(
         Cause.NATIVE_CRASH,

@@ -27,6 +27,12 @@ _ADVICE: tuple[Advice, ...] = (
         "keep such classes in a module of their own, and save again; what was saved from a script belongs to `__main__`",
     ),
     advice(
+        r"weights only load failed",
+        "the checkpoint holds more than weights, and PyTorch from 2.6 does not load that unasked",
+        "if you trust the file: torch.load(path, weights_only=False)",
+        "name what may be loaded: torch.serialization.add_safe_globals([TheClass]); or save model.state_dict() alone",
+    ),
+    advice(
         r"deserialization of a .?lambda|lambda layer",
         "the model file holds a Lambda layer with Python code in it, which is not loaded unasked",
         "if you trust the file: load_model(path, safe_mode=False)",

@@ -38,11 +38,24 @@ _ADVICE: tuple[Advice, ...] = (
         "print x.shape just before the named line",
     ),
     advice(
-        r"yielded an element of shape (?P<have>[^w]*?) where an element of shape (?P<want>.*?) was expected",
+        r"yielded an element of shape (?P<have>[^w]{0,200}?) where an element of shape (?P<want>.{0,200}?) was expected",
         "the generator yields shape {have} where its signature says {want}",
         "make the generator yield what its output_signature (or output_shapes) says: np.asarray(x) of that shape,"
         " not a number or a list of another depth",
         "correct the signature: tf.TensorSpec(shape=..., dtype=...) of one yielded element",
+    ),
+    advice(
+        r"expects (?P<want>\d+) input\(s\), but it received (?P<have>\d+)",
+        "the model has {want} inputs and was given {have}",
+        "hand over as many inputs as the model has, in one list or as a dict by name: model([a, b]); a dataset"
+        " yields ((a, b), y)",
+        "print model.input_names, and the structure of one element: dataset.element_spec",
+    ),
+    advice(
+        r"did not match the expected structure",
+        "the generator yields another structure than its signature says",
+        "yield tuples, not lists: (inputs, targets), with the same nesting and the same names as output_signature",
+        "print one element: next(iter(generator())), and compare it with the signature",
     ),
     advice(
         r"cannot batch|stack expects each tensor|shapes of all inputs must match",

@@ -12,11 +12,11 @@ from crashcart.rule import Rank, rule
 from crashcart.why._names import FRAMEWORKS, circular_files, shadowing_file, words_of
 from crashcart.why._said import Force, Said, own_frame, said_by_error
 from crashcart.why._statement import first_sentence, judge_confidence, quote_error, with_source
-from crashcart.why._text import main_error, states_a_kind
+from crashcart.why._text import GONE_ELSEWHERE, main_error, states_a_kind
 from crashcart.why._words import runs_pytest
 
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
-_FROM = re.compile(r"(?:^|[:;]\s*)raise\b.*\sfrom\s+(?!None\b)")
+_FROM = re.compile(r"(?:^|[:;]\s*)raise\b.{0,300}\sfrom\s{1,8}(?!None\b)")
 _OS = re.compile(r"^<frozen os>$|[/\\]os\.py$")
 _USUAL_IMPORTS = {
     "np": "import numpy as np",
@@ -71,6 +71,8 @@ def uncaught_python_error(
     main = main_error(errors)
     if main is None or main.name in _NOT_FAILURES or states_a_kind(main):
         return
+    if main.name in GONE_ELSEWHERE and program is None:
+        return  # in a log that was handed in, log-does-not-tell asks the question that is left
     said = said_by_error(main)
     told = with_source(said.message.own_frame(), main.frames) if said.message else None
     frame = told or _wrapped_frame(main) or own_frame(main.frames)
@@ -159,6 +161,18 @@ _KNOWN = tuple(
             r"No gradients provided",
             "argmax, rounding, casts to integers and NumPy calls have no gradient: leave them out of the loss, and compute"
             " it inside the GradientTape",
+        ),
+        (
+            r"generator already executing",
+            "a generator serves one thread: use a keras.utils.Sequence (PyDataset), or a lock around next(), or workers=1",
+        ),
+        (
+            r"[Nn]o loss found|must compile your model",
+            "give the model a loss before training: model.compile(optimizer='adam', loss='sparse_categorical_crossentropy')",
+        ),
+        (
+            r"bootstrapping phase",
+            "put what starts the program under `if __name__ == '__main__':`; spawned workers import the script anew",
         ),
         (r"values to unpack", "print what is unpacked just before the line: one entry has another length"),
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +80,37 @@ def test_an_empty_log_is_said(crashcart: Crashcart) -> None:
     done = crashcart("why", "--log", "-", input="\n \n")
     assert done.returncode == 3
     assert "the log is empty" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "words"),
+    [
+        (b"Killed\n", 1, "dmesg"),
+        ("\ufeffKilled\r\n".encode("utf-16-le"), 1, "line 1: Killed"),
+        ("OSError: [WinError 1455] 页面文件太小，无法完成操作。".encode("gbk"), 1, "paging file"),
+        (b"\x1b[31mMemoryError\x1b[0m\n", 1, "RAM"),
+        (b"all done\nProcess finished with exit code 0\n", 0, "ended by itself"),
+        (bytes(range(256)) * 40, 3, "no text"),
+        (b"\x1f\x8b\x08" + b"x" * 50, 3, "gunzip -c"),
+    ],
+)
+def test_a_log_of_any_kind_is_explained_or_refused(
+    crashcart: Crashcart, tmp_path: Path, raw: bytes, code: int, words: str
+) -> None:
+    file = tmp_path / "out.log"
+    file.write_bytes(raw)
+    done = crashcart("why", "--log", str(file))
+    assert done.returncode == code
+    assert words in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_log_as_json_names_the_noise(crashcart: Crashcart) -> None:
+    text = "W py_utils.cc:38] TF-TRT Warning: Could not find TensorRT\nOSError: [Errno 28] No space left on device\n"
+    document = json.loads(crashcart("why", "--log", "-", "--json", input=text).stdout)
+    assert document["findings"][0]["cause"] == "disk-full"
+    assert [(each["line"], each["count"]) for each in document["noise"]] == [(1, 1)]
+    assert document["findings"][0]["because"][0].startswith("line 2: ")
 
 
 def test_list_shows_how_each_run_ended(crashcart: Crashcart) -> None:

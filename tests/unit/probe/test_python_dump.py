@@ -6,7 +6,7 @@ import faulthandler
 import tempfile
 import threading
 
-from crashcart.blackbox.stacks import parse_stacks
+from crashcart.probe.python_dump import parse_stacks
 
 
 def dump(all_threads: bool) -> str:
