@@ -70,7 +70,10 @@ def summarise(rows: list[Row]) -> str:
     parts = [
         f"{len(deaths)} deaths of {len(causes)} causes in real kernels.",
         table(["what", "watched kernel"], rates),
-        table(["notebook", "client", "cause", "verdict", "place", "told", "kept", "plain Jupyter says"], [_line(row) for row in rows]),
+        table(
+            ["notebook", "client", "cause", "verdict", "place", "told", "kept", "plain Jupyter says"],
+            [_line(row) for row in rows],
+        ),
         NOTE,
     ]
     return "\n\n".join(parts)

@@ -25,7 +25,9 @@ DEATHS: tuple[Death, ...] = (
     Death("clear_frame", "papermill", Cause.NATIVE_CRASH),
     Death("read_sensor_thread", "nbclient", Cause.NATIVE_CRASH),
     Death("free_twice", "papermill", Cause.NATIVE_CRASH),
-    Death("count_ages", "nbclient", Cause.NATIVE_CRASH, setup=setups.compiled("histogram/histogram.c", "libhistogram.so")),
+    Death(
+        "count_ages", "nbclient", Cause.NATIVE_CRASH, setup=setups.compiled("histogram/histogram.c", "libhistogram.so")
+    ),
     Death("downsample_assert", "papermill", Cause.NATIVE_CRASH, setup=_RESAMPLE),
     Death("group_sizes", "nbclient", Cause.NATIVE_CRASH, setup=_RESAMPLE),
     Death("add_axes", "papermill", Cause.NATIVE_CRASH),

@@ -102,6 +102,7 @@ def _manner(connection: str, notices: _Notices) -> Manner:
 def _tell(folder: Path, connection_file: Path) -> None:
     """Say the verdict where the cell is, if a cell was running and this was not asked for."""
     from crashcart.blackbox.cells import last_request
+    from crashcart.blackbox.kernels import read_information
     from crashcart.jupyter import last_words
     from crashcart.jupyter.connection import read_connection
     from crashcart.report.text import one_line, render_text
@@ -117,7 +118,8 @@ def _tell(folder: Path, connection_file: Path) -> None:
     text = render_text(report, evidence, 100, colour=True)
     idents = tuple(bytes.fromhex(each) for each in asked["idents"])
     request = last_words.Request(asked["header"], idents, asked.get("number"))
-    last_words.deliver(read_connection(connection_file), request, last_words.Words("KernelDied", headline, [text]))
+    words = last_words.Words("KernelDied", headline, [text], read_information(folder))
+    last_words.deliver(read_connection(connection_file), request, words)
 
 
 def died(evidence: Evidence) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from crashcart.evidence import Evidence
 from crashcart.finding import Cause, Finding, Report, Where
 from crashcart.rule import Rule, examine, load_rules
-from crashcart.why._crash import place_of_end
+from crashcart.why._crash import cell_of_end, place_of_end
 from crashcart.why._guarded import with_guard
 
 
@@ -27,6 +27,9 @@ def explain(evidence: Evidence, recording: str | None = None) -> Report:
     place = place_of_end(evidence)
     if place is not None:
         report = replace(report, findings=tuple(_placed(finding, place) for finding in report.findings))
+    cell = cell_of_end(evidence)
+    if cell is not None:
+        report = replace(report, findings=tuple(_in_cell(finding, cell) for finding in report.findings))
     report = replace(report, findings=tuple(with_guard(finding, evidence.events) for finding in report.findings))
     if recording is not None:
         report.figures["recording"] = recording
@@ -36,3 +39,8 @@ def explain(evidence: Evidence, recording: str | None = None) -> Report:
 def _placed(finding: Finding, place: Where) -> Finding:
     """A finding that rests on printed words has no place of its own: the program's last place is also the words'."""
     return finding if finding.where is not None or finding.cause is Cause.CLEAN_EXIT else replace(finding, where=place)
+
+
+def _in_cell(finding: Finding, cell: Where) -> Finding:
+    """Where no line was seen, the cell that was running is known all the same."""
+    return finding if finding.where is not None else replace(finding, where=cell)

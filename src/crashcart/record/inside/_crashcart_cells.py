@@ -21,6 +21,8 @@ SOURCE_CHARS = 16 * 1024
 SHELL_MODULE = "IPython.core.interactiveshell"
 NOTICE_FILE = "notice"
 """What the watcher wants to be read at the notebook; it appends lines, we print and remove them."""
+INFORMATION_FILE = "kernel-information.json"
+"""What a kernel is, in the words of the protocol; `blackbox/kernels.py` reads it when the kernel can no longer answer."""
 MAGICS = ("why", "guard", "memory", "crashcart")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -76,6 +78,17 @@ def _register(shell: Any, directory: str) -> None:
     cells = _Cells(shell, directory)
     shell.events.register("pre_run_cell", cells.began)
     shell.events.register("post_run_cell", cells.ended)
+    _keep_information(shell, directory)
+
+
+def _keep_information(shell: Any, directory: str) -> None:
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return
+    facts = {name: getattr(kernel, name) for name in ("implementation", "implementation_version", "language_info")}
+    encode = sys.modules["_crashcart_hook"]._load_ring().encode
+    with open(os.path.join(directory, INFORMATION_FILE), "w", encoding="ascii") as stream:
+        stream.write(encode({"protocol_version": "5.3", "banner": "", **facts}))
 
 
 def _quietly(call: Any, *arguments: Any) -> None:
