@@ -23,6 +23,20 @@ _HOMES = {
 }
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext crashcart`: the commands as magics."""
+    from crashcart.jupyter.magics import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext crashcart`."""
+    from crashcart.jupyter.magics import unload_ipython_extension as unload
+
+    unload(shell)
+
+
 class _Lazy:
     """An attribute of the package that imports its home when it is first read.
 

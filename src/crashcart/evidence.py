@@ -1,7 +1,7 @@
 """Facts about one run, in sections. A section that was not collected is None: never empty, never zero.
 
 Covers: the shapes of facts that probes yield, the black box stores and rules read; plain frozen data, no behaviour
-beyond look-ups.
+beyond look-ups. Those of the machine are in `ground.py`, a notebook's cells in `cell.py`.
 Does not cover: judging (rules) or reading the machine (`probe/`). Bytes are integers, `at_s` counts seconds from the
 start of the program.
 """
@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from crashcart.cell import Cell as Cell
 from crashcart.finding import Where
+from crashcart.ground import Disk as Disk
+from crashcart.ground import GpuDevice as GpuDevice
+from crashcart.ground import Machine as Machine
+from crashcart.ground import MemoryLimit as MemoryLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,44 +95,6 @@ class Sample:
     threads: int | None = None
     children: int | None = None
     gpu_used_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryLimit:
-    """A bound on the program's memory, and where it is written."""
-
-    kind: str
-    """container, machine, address-space, data-segment"""
-    bytes: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The computer and the bounds that hold for the program."""
-
-    system: str
-    release: str
-    architecture: str
-    cores: int | None
-    cpu_model: str | None
-    cpu_flags: frozenset[str] | None
-    ram_bytes: int | None
-    swap_bytes: int | None
-    boot_id: str | None
-    limits: tuple[MemoryLimit, ...] = ()
-    rlimits: Mapping[str, int | None] | None = None
-    """Soft limits by name (nofile, nproc, as, data, stack, core); None as a value is unlimited."""
-    task_limits: Mapping[str, int] = field(default_factory=dict)
-    """How many threads and processes the program's groups may have together, by the file that says so (pids.max)."""
-
-    def memory_limit(self) -> MemoryLimit | None:
-        """The tightest bound."""
-        return min(self.limits, key=lambda limit: limit.bytes, default=None)
-
-    def limit(self, kind: str) -> MemoryLimit | None:
-        """The tightest bound of one kind."""
-        return min((each for each in self.limits if each.kind == kind), key=lambda each: each.bytes, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,30 +311,6 @@ class KernelLog:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuDevice:
-    """One device at the start of the program."""
-
-    index: int
-    name: str
-    total_bytes: int
-    free_bytes: int
-    driver: str | None = None
-    processes: Mapping[int, int | None] = field(default_factory=dict)
-    """Bytes by pid of the processes that held memory on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """Free space of the file systems that the program writes to, at the end of the run."""
-
-    path: str
-    total_bytes: int
-    free_bytes: int
-    kind: str | None = None
-    """The file system's type, where it is known."""
-
-
-@dataclass(frozen=True, slots=True)
 class ChildEnd:
     """A descendant of the program that ended during the run, as far as it could be seen from outside."""
 
@@ -376,39 +319,6 @@ class ChildEnd:
     at_s: float
     rss_bytes: int | None
     """The last resident size that was sampled."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One execution of a notebook's cell."""
-
-    number: int | None
-    """The execution count; None for code that a front end ran without one."""
-    id: str | None
-    file: str
-    """What its frames have for a file name."""
-    source: str
-    pid: int
-    began_s: float
-    ended_s: float | None = None
-    """None where it never ended."""
-    error: str | None = None
-    """The name of the exception that ended it."""
-    before_bytes: int | None = None
-    """The kernel's resident memory when it began."""
-    after_bytes: int | None = None
-    peak_bytes: int | None = None
-    """The kernel's highest mark, if it was reached in this cell."""
-
-    @property
-    def name(self) -> str:
-        """What people call it: `cell [7]`."""
-        return f"cell [{self.number}]" if self.number is not None else f"cell {self.id or '?'}"
-
-    @property
-    def added_bytes(self) -> int | None:
-        """By how much memory was more after it than before."""
-        return self.after_bytes - self.before_bytes if self.after_bytes and self.before_bytes else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,12 @@ class Cause(str, Enum):
     UNKNOWN = "unknown"
 
 
+MEMORY_CAUSES = frozenset(
+    {Cause.CONTAINER_MEMORY, Cause.HOST_MEMORY, Cause.MEMORY_LEAK, Cause.PIPELINE_MEMORY, Cause.OVERSIZED_CONSTANT}
+)
+"""Deaths of the program's own host memory."""
+
+
 class Confidence(str, Enum):
     """How strongly the evidence carries a finding; never stronger than its weakest necessary fact."""
 

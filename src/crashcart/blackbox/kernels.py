@@ -65,8 +65,13 @@ def recordings_of(kernel_id: str) -> Iterator[Path]:
 
 
 def last_ended(kernel_id: str) -> Path:
-    """The last recording of the kernel that has ended: of its life before the present one."""
-    found = next((folder for folder in recordings_of(kernel_id) if (folder / "ending.json").exists()), None)
-    if found is None:
-        raise NoRecordingError(f"kernel {kernel_id} has not died, as far as is recorded", "`crashcart list` shows all.")
-    return found
+    """The last recording that has ended, of the kernel's lives before the present one or of others of the same notebook."""
+    present = next(recordings_of(kernel_id), None)
+    notebook = kernel.session_name if present is not None and (kernel := read_kernel(present)) is not None else None
+    for folder in store.recordings():
+        kernel = read_kernel(folder)
+        if kernel is None or not (folder / "ending.json").exists():
+            continue
+        if kernel.kernel_id == kernel_id or (notebook is not None and kernel.session_name == notebook):
+            return folder
+    raise NoRecordingError(f"kernel {kernel_id} has not died, as far as is recorded", "`crashcart list` shows all.")

@@ -393,16 +393,3 @@ def _ending(raw: _Raw, pid: int | None) -> Ending | None:
 def _kernel_log(raw: _Raw) -> KernelLog | None:
     lines = (raw.ending or {}).get("kernel_log")
     return KernelLog(tuple(lines)) if lines is not None else None
-
-
-def own_frames(evidence: Evidence) -> Iterator[Frame]:
-    """Every frame of the user's own code that the evidence names, for keeping its source text."""
-    for dump in evidence.stacks or ():
-        for stack in dump.stacks:
-            yield from (frame for frame in stack.frames if frame.own)
-    for error in evidence.errors or ():
-        for each in error.with_chain():
-            yield from (frame for frame in each.frames if frame.own)
-    if evidence.crash is not None and evidence.crash.python is not None:
-        for stack in evidence.crash.python.stacks:
-            yield from (frame for frame in stack.frames if frame.own)

@@ -11,6 +11,7 @@ from typing import Any
 from crashcart.blackbox import store
 from crashcart.errors import UnreadableRecordingError, UsageError
 from crashcart.evidence import Ending, Evidence
+from crashcart.finding import Finding
 from crashcart.report.safe import flat
 from crashcart.why import explain
 from crashcart.why.collect import collect
@@ -60,8 +61,14 @@ def _row(folder: Path) -> dict[str, Any]:
         "started": _started(evidence),
         "ended": _ended(evidence.ending),
         "cause": verdict.cause.value if verdict else None,
-        "headline": verdict.headline if verdict else "nothing found",
+        "headline": _headline(evidence, verdict),
     }
+
+
+def _headline(evidence: Evidence, verdict: Finding | None) -> str:
+    if evidence.ending is not None and evidence.ending.kind == "running":
+        return f"{evidence.program.name if evidence.program else 'the program'} is still running"
+    return verdict.headline if verdict else "nothing found"
 
 
 def _started(evidence: Evidence) -> str:

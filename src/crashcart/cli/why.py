@@ -11,9 +11,11 @@ import sys
 from pathlib import Path
 
 from crashcart.blackbox import store
+from crashcart.blackbox.kernels import last_ended
 from crashcart.cli.output import exit_code, write_reports
 from crashcart.errors import CannotCheckError, UsageError
 from crashcart.evidence import Evidence
+from crashcart.finding import Report
 from crashcart.why import explain
 
 LARGEST_LOG_BYTES = 256 * 1024 * 1024
@@ -22,6 +24,7 @@ LARGEST_LOG_BYTES = 256 * 1024 * 1024
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("record", nargs="?", metavar="RECORD", help="a recording; without it, the last one")
+    parser.add_argument("--kernel", metavar="ID", help="the last death of this Jupyter kernel")
     parser.add_argument("--log", metavar="FILE", help="explain a log instead; - is standard input")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report as a page to FILE")
@@ -29,16 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain and print."""
-    if arguments.log is not None and arguments.record is not None:
-        raise UsageError("received a recording and --log; expected one of them")
-    if arguments.log is not None:
-        evidence, name = _from_log(arguments.log), None
-    else:
-        from crashcart.why.collect import collect
-
-        folder = store.find(arguments.record)
-        evidence, name = collect(folder), folder.name
-    report = explain(evidence, name)
+    report, evidence = _explained(arguments)
     if arguments.json:
         from crashcart.report.json import render_json
 
@@ -49,6 +43,29 @@ def run(arguments: argparse.Namespace) -> int:
         print_report(report, evidence, sys.stdout)
     write_reports(report, evidence, None, arguments.html)
     return exit_code(report)
+
+
+def here(arguments: argparse.Namespace) -> object:
+    """In a notebook: the page."""
+    from crashcart.api import Explained
+
+    report, evidence = _explained(arguments)
+    write_reports(report, evidence, None, arguments.html)
+    return Explained(report, evidence)
+
+
+def _explained(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
+    given = [name for name in ("record", "kernel", "log") if getattr(arguments, name) is not None]
+    if len(given) > 1:
+        raise UsageError(f"received {' and '.join(given)}; expected one of them")
+    if arguments.log is not None:
+        evidence, name = _from_log(arguments.log), None
+    else:
+        from crashcart.why.collect import collect
+
+        folder = last_ended(arguments.kernel) if arguments.kernel is not None else store.find(arguments.record)
+        evidence, name = collect(folder), folder.name
+    return explain(evidence, name), evidence
 
 
 def _from_log(name: str) -> Evidence:

@@ -11,11 +11,10 @@ import subprocess
 import sys
 import threading
 import time
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 
 from crashcart.blackbox import store
+from crashcart.blackbox.inside import load
 from crashcart.errors import CannotCheckError
 from crashcart.guard import place, status
 from crashcart.guard.apply import CEILING_FILE
@@ -45,8 +44,10 @@ def _start(limit_bytes: int | None) -> Path:
     if threading.current_thread() is not threading.main_thread():
         raise CannotCheckError("the guard can only be started in the main thread", "Call crashcart.guard() there.")
     folder = store.new_folder(Path(sys.argv[0] or "python").name or "python")
-    _load("_crashcart_hook", _HOOK).start(str(folder))
-    _load("_crashcart_guard", _INSIDE).start(str(folder))
+    hook = load(_HOOK)
+    if hook._state is None:  # else it is being recorded already, without a guard
+        hook.start(str(folder))
+    load(_INSIDE).start(str(folder))
     command = [sys.executable, "-m", "crashcart", "guard", "attach", str(os.getpid()), str(folder)]
     command += [] if limit_bytes is None else [f"--limit={limit_bytes}"]
     watcher = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
@@ -57,17 +58,6 @@ def _start(limit_bytes: int | None) -> Path:
             raise CannotCheckError("the guard's watcher did not start", "Nothing is guarded; see the lines above.")
         time.sleep(0.01)
     return folder
-
-
-def _load(name: str, path: Path) -> ModuleType:
-    """The module under the name that the start-up hook would have given it."""
-    module = sys.modules.get(name)
-    if module is None:
-        module = ModuleType(name)
-        module.__file__ = str(path)
-        sys.modules[name] = module
-        SourceFileLoader(name, str(path)).exec_module(module)
-    return module
 
 
 def _protection(folder: Path) -> status.Protection:

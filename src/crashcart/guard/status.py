@@ -28,7 +28,7 @@ MEANING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Protection:
     """A level, what it means, and what stands in the way of a higher one."""
 
@@ -44,6 +44,8 @@ class Protection:
         if self.airbag.directory:
             lines.append(f"  airbag   up to {size(self.airbag.bound_bytes)} in {self.airbag.directory}")
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True, slots=True)

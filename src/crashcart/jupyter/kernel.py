@@ -31,7 +31,17 @@ def main(arguments: Sequence[str]) -> int:
         return _run(options, command)
     except Exception as error:
         print(f"crashcart: the kernel runs unwatched: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return _run_plainly(command)
+
+
+def _run_plainly(command: list[str]) -> int:
+    """Become the kernel; or, where it has been started already, wait for it."""
+    try:
+        _, status = os.wait()
+    except ChildProcessError:
         os.execvp(command[0], command)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
 def configure(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -77,6 +87,7 @@ class _Notices:
 def _manner(connection: str, notices: _Notices) -> Manner:
     """A kernel has a process group of its own, as it would have without us, and does not outlive who started it."""
     from crashcart.blackbox.kernels import introduce
+    from crashcart.cli.main import COMMANDS
     from crashcart.jupyter.connection import kernel_id
     from crashcart.record import spawn
     from crashcart.record.session import Manner
@@ -92,11 +103,13 @@ def _manner(connection: str, notices: _Notices) -> Manner:
         spawn.INSIDE_VARIABLE: str(spawn.CELLS),
         "CRASHCART_PYTHON": sys.executable,
         "CRASHCART_KERNEL": identity,
+        "CRASHCART_MAGICS": " ".join([*COMMANDS, "crashcart"]),
     }
-    if PARENT_VARIABLE in os.environ:  # the kernel ends when its parent does: that is us
+    with_parent = PARENT_VARIABLE in os.environ
+    if with_parent:  # the kernel ends when its parent does: that is us
         variables[PARENT_VARIABLE] = str(os.getpid())
     called = f"the kernel of {Path(name).name}" if name else "the notebook's kernel"
-    return Manner(own_group=True, tied=True, variables=variables, name=called, opened=opened)
+    return Manner(own_group=True, tied=True, orphaned_ends=with_parent, variables=variables, name=called, opened=opened)
 
 
 def _tell(folder: Path, connection_file: Path) -> None:

@@ -49,7 +49,7 @@ class Words:
     name: str
     text: str
     traceback: Sequence[str]
-    information: Mapping[str, Any] | None
+    information: Mapping[str, Any] | None = None
 
     def content(self) -> dict[str, Any]:
         """The fields of the protocol."""

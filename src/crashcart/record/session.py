@@ -10,17 +10,17 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crashcart.blackbox import store
 from crashcart.blackbox.codec import to_plain
-from crashcart.blackbox.read import own_frames, read_recording
+from crashcart.blackbox.read import read_recording
 from crashcart.blackbox.recording import Recorder, write_json
 from crashcart.errors import CrashcartError
-from crashcart.evidence import Ending
+from crashcart.evidence import Ending, Evidence, Frame
 from crashcart.probe import gpu, machine, packages
 from crashcart.probe.disk import read_disks
 from crashcart.probe.files import named_files
@@ -55,7 +55,9 @@ class Manner:
     own_group: bool = False
     """It gets a process group of its own, and the signals that reach us reach that whole group."""
     tied: bool = False
-    """It ends when we do, and we end when the process that started us is gone."""
+    """It ends when we do."""
+    orphaned_ends: bool = False
+    """It ends when the process that started us is gone."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Added to its environment."""
     name: str | None = None
@@ -145,7 +147,7 @@ def _start(
     _outlive()
     ceiling_bytes = attendant.ceiling_bytes if attendant is not None else None
     watch = Watch(pid, recorder, _gauge(pid, recorder, before, ceiling_bytes), started_s)
-    watch.own_group, watch.tied_to = manner.own_group, os.getppid() if manner.tied else None
+    watch.own_group, watch.tied_to = manner.own_group, os.getppid() if manner.orphaned_ends else None
     if recorder is not None:
         try:
             recorder.started(pid, watch.gauge.process.start_ticks())
@@ -305,7 +307,7 @@ def _keep(recorder: Recorder, cwd: str) -> None:
     try:
         evidence = read_recording(recorder.folder)
         sources: dict[str, dict[str, tuple[str, bool | None]]] = {}
-        for frame in own_frames(evidence):
+        for frame in _own_frames(evidence):
             if frame.source is not None:
                 sources.setdefault(frame.file, {})[str(frame.line)] = (frame.source, frame.looped)
         search_path = evidence.environment.search_path if evidence.environment is not None else ()
@@ -315,3 +317,16 @@ def _keep(recorder: Recorder, cwd: str) -> None:
         write_json(recorder.folder / "kept.json", kept)
     except (OSError, CrashcartError) as error:
         recorder.failure = f"{type(error).__name__}: {error}"
+
+
+def _own_frames(evidence: Evidence) -> Iterator[Frame]:
+    """Every frame of the user's own code that the evidence names, for keeping its source text."""
+    for dump in evidence.stacks or ():
+        for stack in dump.stacks:
+            yield from (frame for frame in stack.frames if frame.own)
+    for error in evidence.errors or ():
+        for each in error.with_chain():
+            yield from (frame for frame in each.frames if frame.own)
+    if evidence.crash is not None and evidence.crash.python is not None:
+        for stack in evidence.crash.python.stacks:
+            yield from (frame for frame in stack.frames if frame.own)

@@ -15,7 +15,7 @@ from crashcart import __version__
 from crashcart.errors import CrashcartError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
-from crashcart.report import safe, view, words
+from crashcart.report import cells, safe, view, words
 from crashcart.report.chart import draw
 from crashcart.report.series import memory_of
 from crashcart.units import plural
@@ -38,6 +38,7 @@ def render_html(report: Report, evidence: Evidence | None, rule_names: Mapping[s
         evidence=evidence,
         view=view,
         words=words,
+        notebook=cells,
         memory=memory_of(evidence),
         rule_names=rule_names or {},
         version=__version__,

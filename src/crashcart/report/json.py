@@ -18,6 +18,7 @@ from typing import Any
 from crashcart import __version__
 from crashcart.evidence import Evidence
 from crashcart.finding import Finding, Report, Unchecked
+from crashcart.report import cells
 
 SCHEMA = 1
 # What json.dumps leaves as it is and a terminal may obey: DEL, C1 controls, and what turns the reading direction.
@@ -34,7 +35,8 @@ def to_document(report: Report, evidence: Evidence | None) -> dict[str, Any]:
     """The document: `ending`, `program` and the room's figures are there where they are known."""
     evidence = evidence or Evidence()
     sections = {"ending": evidence.ending, "program": evidence.program}
-    known = {name: plain(section) for name, section in sections.items() if section is not None}
+    notebook = {"cell": cells.running(evidence), "cells": cells.rows(evidence)} if evidence.cells else {}
+    known = {name: plain(section) for name, section in (sections | notebook).items() if section is not None}
     fixed = {
         "schema": SCHEMA,
         "crashcart": __version__,

@@ -13,6 +13,7 @@ from typing import TextIO
 
 from crashcart.evidence import Evidence
 from crashcart.finding import Finding, Report, Where
+from crashcart.report import cells as notebook
 from crashcart.report import safe, words
 from crashcart.report.wrap import cells, cut, wrap
 from crashcart.units import plural
@@ -150,7 +151,9 @@ class _Layout:
         yield from self._block("because", finding.because)
         if finding.where:
             yield from self._where(finding.where)
+        yield from self._caller(finding.where)
         yield from self._block("held", finding.held)
+        yield from self._block("cells", notebook.summary(finding.cause, self._evidence))
         yield from self._block("try", finding.remedy)
 
     def _block(self, label: str, items: Sequence[str]) -> Iterator[Line]:
@@ -167,6 +170,16 @@ class _Layout:
 
     def _where(self, where: Where) -> Iterator[Line]:
         yield from self._labelled("where", self._where_rows(where))
+
+    def _caller(self, where: Where | None) -> Iterator[Line]:
+        """The line of the notebook's cell that led there."""
+        frame = notebook.called_from(where, self._evidence)
+        if frame is not None:
+            place = self._clean(f"called from {frame.spot}" if where else frame.spot)
+            yield from self._labelled(
+                "" if where else "where",
+                iter([[(place, "place"), ("  ", ""), (self._ascii(_source(frame.source)), "source")]]),
+            )
 
     def _where_rows(self, where: Where) -> Iterator[Line]:
         """Place and source on one line where both fit, else the source on its own lines."""
@@ -200,7 +213,8 @@ class _Layout:
             more = [f"{len(missing) - _MOST_MISSING} more"] if len(missing) > _MOST_MISSING else []
             yield from self._dim(f"not checked: {', '.join([*missing[:_MOST_MISSING], *more])}")
         if "recording" in self._report.figures:
-            yield from self._dim("more: crashcart why --html report.html")
+            ask = "%why" if self._evidence.cells else "crashcart why --html report.html"
+            yield from self._dim(f"more: {ask}")
 
     def _dim(self, text: str) -> Iterator[Line]:
         yield from ([("  " + row, "dim")] for row in wrap(self._clean(text), self._measure - 2, _HANG))

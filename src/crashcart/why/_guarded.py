@@ -9,19 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crashcart.evidence import ErrorRecord, Event
-from crashcart.finding import Cause, Finding
+from crashcart.finding import MEMORY_CAUSES, Finding
 from crashcart.units import plural, size
-
-_MEMORY_CAUSES = frozenset(
-    {Cause.CONTAINER_MEMORY, Cause.HOST_MEMORY, Cause.MEMORY_LEAK, Cause.PIPELINE_MEMORY, Cause.OVERSIZED_CONSTANT}
-)
 
 RECENT_S = 3.0
 
 
 def with_guard(finding: Finding, events: tuple[Event, ...] | None) -> Finding:
     """A finding about memory, with what the guard did; any other as it is."""
-    words = guard_words(events) if finding.cause in _MEMORY_CAUSES else ()
+    words = guard_words(events) if finding.cause in MEMORY_CAUSES else ()
     return replace(finding, because=(*finding.because, *words)) if words else finding
 
 

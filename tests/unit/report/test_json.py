@@ -75,6 +75,7 @@ def test_the_document() -> None:
         "cell": None,
         "op": None,
         "age_s": 0.3,
+        "cell_id": None,
     }
     assert document["findings"][2]["where"] is None
     assert document["unchecked"] == [{"code": "W301", "name": "native-crash-in-library", "missing": ["crash"]}]

@@ -23,7 +23,6 @@ NOTICE_FILE = "notice"
 """What the watcher wants to be read at the notebook; it appends lines, we print and remove them."""
 INFORMATION_FILE = "kernel-information.json"
 """What a kernel is, in the words of the protocol; `blackbox/kernels.py` reads it when the kernel can no longer answer."""
-MAGICS = ("why", "guard", "memory", "crashcart")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -174,7 +173,7 @@ class _Cells:
             with open(path, encoding="utf-8") as stream:
                 text = stream.read()
             os.unlink(path)
-            print(text, end="", file=sys.stderr)
+            sys.stderr.write(text)
 
 
 def _code_name(shell: Any, info: Any) -> str:
@@ -214,7 +213,7 @@ def _highest_bytes() -> int:
 
 def _offer_magics(shell: Any) -> None:
     known = shell.magics_manager.magics["line"]
-    for name in MAGICS:
+    for name in os.environ.get("CRASHCART_MAGICS", "").split():
         if name not in known:
             shell.register_magic_function(_magic(shell, name), "line", name)
 
@@ -242,5 +241,5 @@ def _ask_watcher(name: str, line: str) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     command = [os.environ.get("CRASHCART_PYTHON", sys.executable), "-E", "-m", "crashcart", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
-    print(done.stdout, end="")
-    print(done.stderr, end="", file=sys.stderr)
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
