@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost docs clean
+.PHONY: help demo test lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-notebooks bench-kernel-cost docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -32,7 +32,7 @@ format: $(READY) ## let ruff format the code
 	$(BIN)/ruff check --fix src tests bench
 	$(BIN)/ruff format src tests bench
 
-bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost ## run every benchmark and write docs/benchmarks.md
+bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-notebooks bench-kernel-cost ## run every benchmark and write docs/benchmarks.md
 
 bench-deaths: $(READY) ## the death bench: cause and line of each death, beside what others tell
 	$(BIN)/python -m bench.deaths
@@ -48,6 +48,12 @@ bench-alarms: $(READY) ## programs that rightly use memory: the guard must not d
 
 bench-guard-cost: $(READY) ## what the guard costs, in lockstep with plain runs, memray, Fil and Scalene
 	$(BIN)/python -m bench.guard_cost
+
+bench-notebooks: $(READY) ## kernels that really die under nbclient and papermill: what the exception and the notebook say
+	$(BIN)/python -m bench.notebooks
+
+bench-kernel-cost: $(READY) ## what a watched kernel costs to start and per cell, interleaved with plain kernels
+	$(BIN)/python -m bench.kernel_cost
 
 docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate

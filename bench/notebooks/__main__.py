@@ -18,7 +18,8 @@ from bench.notebooks.score import Said
 from bench.report import table, write_section
 
 NOTE = """Each notebook is executed by the client named, in a memory group of its own where it is to run out of memory, with the guard
-off. Told: the exception that the client raises carries the verdict's words and the right `cell [n], line m`. Kept: the
+off. Told: the exception that the client raises carries the verdict's words and the right `cell [n], line m` (the cell
+alone where the end comes without notice: `os._exit`, and SIGKILL right at the start of a cell). Kept: the
 executed notebook holds the same as the output of the cell that ran. Cause and place are those of the JSON report. The last rows are
 of kernels that live: the cell's own error must come through as it is."""
 
@@ -95,7 +96,7 @@ def _rate(right: list[bool]) -> str:
 def _line(row: Row) -> list[str]:
     death, said = row.death, row.said
     wanted = death.cause.value if death.cause is not None else "lives"
-    place = f"[{said.place[0]}] {said.place[1]}" if said.place else "–"
+    place = f"[{said.place[0]}] {said.place[1] or ''}".strip() if said.place else "–"
     marks = [f"{place}, {'right' if said.place_right else 'wrong'}" if death.cause is not None else "–"]
     marks += ["yes" if each else "no" for each in (said.raised, said.kept)]
     return [death.name, death.client, wanted, said.cause, *marks, row.plain.replace("|", "\\|")]

@@ -16,9 +16,11 @@ CELLS = Path(__file__).resolve().parent / "cells"
 CELL_MARK = "# %%\n"
 DIES_HERE = "# <-- dies here"
 OR_HERE = "# <-- or here"
+IN_CELL = "# <-- dies in this cell"
+"""Of an end that comes without notice, before the watcher can have seen the line."""
 
-Place = tuple[str, int]
-"""The number of a cell, and a line in it."""
+Place = tuple[str, int | None]
+"""The number of a cell, and a line in it; None where only the cell can be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ class Death:
     def places(self) -> frozenset[Place]:
         """Where it dies, or what may be named as well: the stage that holds the memory."""
         return frozenset(
-            (str(number), line)
+            (str(number), None if text.endswith(IN_CELL) else line)
             for number, cell in enumerate(self.cells, 1)
             for line, text in enumerate(cell.split("\n"), 1)
-            if text.endswith((DIES_HERE, OR_HERE))
+            if text.endswith((DIES_HERE, OR_HERE, IN_CELL))
         )

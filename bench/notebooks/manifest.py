@@ -11,7 +11,6 @@ from crashcart.finding import Cause
 
 _RESAMPLE = setups.compiled("resample/resample.c", "libresample.so")
 _SMALL_SHM = (str(TOOLS / "with_tmpfs.sh"), "16m", "/dev/shm")
-_FEW_THREADS = (str(TOOLS / "with_pids_limit.sh"), "44")
 
 DEATHS: tuple[Death, ...] = (
     Death("scale_features", "nbclient", Cause.CONTAINER_MEMORY, limit_mb=1600),
@@ -49,7 +48,6 @@ DEATHS: tuple[Death, ...] = (
         setup=setups.compiled("neighbours/neighbours.cpp", "libneighbours.so"),
     ),
     Death("relax_grid", "papermill", Cause.PROCESS_LIMIT),
-    Death("fit_few_threads", "nbclient", Cause.PROCESS_LIMIT, wrapper=_FEW_THREADS),
     Death("killed_training", "papermill", Cause.KILLED_FROM_OUTSIDE, signal=signal.SIGKILL),
     Death("terminated_training", "nbclient", Cause.KILLED_FROM_OUTSIDE, "killed_training", signal=signal.SIGTERM),
     Death("kills_itself", "papermill", Cause.KILLED_FROM_OUTSIDE),

@@ -15,7 +15,7 @@ from bench.notebooks.runner import Ran
 
 RAISED = {"nbclient": "CellExecutionError", "papermill": "PapermillExecutionError"}
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_PLACE = re.compile(r"cell \[(\d+)\], line (\d+)")
+_PLACE = re.compile(r"cell \[(\d+)\](?:, line (\d+))?")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def of_watched(death: Death, ran: Ran) -> Said:
     findings = (ran.document or {}).get("findings") or [{}]
     verdict = findings[0]
     where = verdict.get("where") or {}
-    place = (str(where["cell"]), int(where["line"])) if where.get("cell") and where.get("line") else None
+    place = (str(where["cell"]), where["line"]) if where.get("cell") else None
     cause = verdict.get("cause", "nothing")
     return Said(
         cause,
@@ -60,7 +60,7 @@ def of_watched(death: Death, ran: Ran) -> Said:
 
 def _tells(death: Death, verdict: dict[str, Any], text: str) -> bool:
     plain = " ".join(_COLOUR.sub("", text).split())
-    named = {(cell, int(line)) for cell, line in _PLACE.findall(plain)}
+    named = {(cell, int(line) if line else None) for cell, line in _PLACE.findall(plain)}
     return bool(verdict) and _words(verdict["headline"]) in _words(plain) and bool(named & death.places)
 
 

@@ -84,7 +84,11 @@ def _bound(context: zmq.Context[zmq.Socket[bytes]], kind: int, connection: Conne
     if connection.curve_keys is not None:
         socket.curve_publickey, socket.curve_secretkey = connection.curve_keys
         socket.curve_server = True
-    socket.bind(connection.address(port))
+    try:
+        socket.bind(connection.address(port))
+    except BaseException:
+        socket.close()
+        raise
     return socket
 
 

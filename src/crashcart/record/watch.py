@@ -20,6 +20,7 @@ from crashcart.evidence import Sample
 from crashcart.record import pace, relay
 from crashcart.record.ask import Respondent
 from crashcart.record.attend import Attendant
+from crashcart.record.cell_news import CellNews
 from crashcart.record.gauge import Gauge
 from crashcart.record.progress import Progress
 from crashcart.units import size
@@ -67,6 +68,7 @@ class Watch:
         """Why the recording stopped early."""
         self._respondents: dict[int, Respondent] = {}
         self._progress = Progress(recorder.folder / "output") if recorder is not None else None
+        self._cells = CellNews(recorder.folder) if recorder is not None else None
         self._recent: list[Sample] = []
         self._beat_s = pace.FIRST_BEAT_S
         self._next_beat_s = pace.FIRST_BEAT_S
@@ -153,6 +155,7 @@ class Watch:
         self._note_gone(at_s)
         self._find_respondents(at_s)
         self._follow_progress(at_s)
+        self._follow_cells(at_s)
         self._take_words(at_s, sample)
         self._ask_for_holders(at_s, sample)
         self._watch_for_quiet(at_s)
@@ -223,6 +226,11 @@ class Watch:
             began = self._progress.news()
             if began is not None:
                 self._note("epoch", began)
+
+    def _follow_cells(self, at_s: float) -> None:
+        """Another cell is another program: its first stack is taken at once, and soon again."""
+        if self._cells is not None and self._cells.come(self._respondents):
+            self._beat_s, self._next_beat_s = pace.FIRST_BEAT_S, at_s
 
     def _take_words(self, at_s: float, sample: Sample) -> None:
         """Stacks: of all threads each time more memory is gone when it runs short, of the main thread at a slow beat."""
