@@ -29,7 +29,7 @@ from typing import Any
 from crashcart.blackbox.codec import to_plain
 from crashcart.blackbox.output import create_output
 from crashcart.blackbox.ring import Ring
-from crashcart.evidence import Sample
+from crashcart.sample import Sample
 
 SCHEMA = 1
 SAMPLES_BYTES = 192 * 1024

@@ -8,10 +8,10 @@ much or comes near the limit.
 
 from __future__ import annotations
 
-from crashcart.evidence import Sample
 from crashcart.probe.gpu import GpuReader
 from crashcart.probe.memory import MemoryGroup, find_groups, read_host
 from crashcart.probe.process import ProcessReader, ProcessTree, process_name, proportional_bytes
+from crashcart.sample import Sample
 
 REFRESH_FAR_S = 1.0
 REFRESH_NEAR_S = 0.02

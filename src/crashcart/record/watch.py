@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from crashcart.blackbox.recording import Recorder
-from crashcart.evidence import Sample
 from crashcart.record import pace, relay
 from crashcart.record.ask import Respondent
 from crashcart.record.attend import Attendant
 from crashcart.record.cell_news import CellNews
 from crashcart.record.gauge import Gauge
 from crashcart.record.progress import Progress
+from crashcart.sample import Sample
 from crashcart.units import size
 
 MOST_READ = 9
