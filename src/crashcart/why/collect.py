@@ -90,7 +90,7 @@ def _in_cells(evidence: Evidence, names: set[str]) -> Iterator[tuple[str, Frame]
     for cell in {each.file: each for each in evidence.cells or ()}.values():
         for name, places in fillings(cell_lines(cell.source), names).items():
             for line, function in places:
-                yield name, cells.find(Frame(cell.file, line, function)) or Frame(cell.file, line, function)
+                yield name, cells.at(cell, line, Frame(cell.file, line, function))
 
 
 def _only(found: list[Frame]) -> Frame | None:
