@@ -151,8 +151,8 @@ def test_a_kernel_of_an_environment_without_crashcart(plain: Place, monkeypatch:
         if "crashcart" not in path.name and path.suffix != ".pth":
             (packages / path.name).symlink_to(path)
     (next(folder.glob("lib/python*/site-packages")) / "others.pth").write_text(str(packages))
-    monkeypatch.delenv("PYTHONPATH", raising=False)
     plain.jupyter("enable")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     edit(
         plain,
         lambda argv: [*argv[: argv.index("--") + 1], str(folder / "bin" / "python"), *argv[argv.index("--") + 2 :]],

@@ -97,10 +97,9 @@ class CellFrames:
         """The frame as one of that line of the cell."""
         lines = self._lines.setdefault(cell.file, cell_lines(cell.source))
         name = str(cell.number) if cell.number is not None else cell.id
-        return replace(
-            frame, line=line, own=True, source=_as_written(cell, line) or statement_at(lines, line), looped=loop_at(lines, line), cell=name,
-            cell_id=cell.id,
-        )  # fmt: skip
+        source = _as_written(cell, line) or statement_at(lines, line)
+        looped = loop_at(lines, line)
+        return replace(frame, line=line, own=True, source=source, looped=looped, cell=name, cell_id=cell.id)
 
     def _body(self, file: str) -> tuple[Cell | None, int | None]:
         """The last cell and the lines above its body, if the file is the name that its magic gives to that."""

@@ -1,8 +1,8 @@
-"""Runs a kernel under the watcher: `python kernel.py [OPTION…] --connection FILE -- COMMAND…`, called by `start.py`.
+"""Runs a kernel under the watcher; `start.py` calls `main`, and has seen to it that our modules are those of this package.
 
 Covers: starting the kernel's own command watched and guarded, and after an abnormal death telling its clients why, in the cell
 that ran. Whatever fails before the start, the kernel is started plainly.
-Does not cover: kernelspecs (`specs.py`). Run as a file, so that nothing in a notebook's folder can stand in for our modules.
+Does not cover: kernelspecs (`specs.py`).
 """
 
 from __future__ import annotations
@@ -141,8 +141,3 @@ def died(evidence: Evidence) -> bool:
     if ending is None or ending.sent_by is not None or any(each.kind == "orphaned" for each in evidence.events or ()):
         return False
     return ending.kind == "signal" or ending.exit_code != 0 or ending.python_finished is False
-
-
-if __name__ == "__main__":
-    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
-    sys.exit(main(sys.argv[1:]))
