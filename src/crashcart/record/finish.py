@@ -1,7 +1,7 @@
 """The end of a recorded run: what must be written down at once, before it changes.
 
 Covers: how the program ended, the kernel log, kill counts, disk space, source lines and package versions.
-Does not cover: judging. Loaded while the program starts, since a program waits for nothing that is loaded before that.
+Does not cover: judging. `session.py` loads it when the program has started.
 """
 
 from __future__ import annotations

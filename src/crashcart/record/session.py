@@ -26,7 +26,7 @@ from crashcart.record.before import Before, read_before
 from crashcart.redact import redact_argv, redact_variables
 
 if TYPE_CHECKING:
-    from crashcart.record.watch import Watch
+    from crashcart.record.watch import Ended, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +77,21 @@ def run(
     signal.signal(signal.SIGCHLD, signal.SIG_DFL) if hold_signals else None
     try:
         watch, before = _start(argv, recorder, mask, attendant if recorder is not None else None, manner)
-        from crashcart.record.finish import finish
-
+        watch.when_settled = _finish
         ended = watch.until_end()
-        failure = finish(recorder, watch, before, ended) if recorder is not None else unrecorded
+        failure = _finish()(recorder, watch, before, ended) if recorder is not None else unrecorded
         watch.close()
     finally:
         if not hold_signals:
             relay.restore(mask)
     return Run(ended.exit_code, recorder.folder if recorder is not None else None, failure)
+
+
+def _finish() -> Callable[[Recorder, Watch, Before, Ended], str | None]:
+    """What writes down the end. Loaded when the program has settled: at its end, another version may have been installed."""
+    from crashcart.record.finish import finish
+
+    return finish
 
 
 def attach(pid: int, folder: Path, attendant: Attendant) -> None:

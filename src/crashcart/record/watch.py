@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -85,6 +86,8 @@ class Watch:
         self._quiet_told = False
         self._short_told = False
         self.attendant: Attendant | None = None
+        self.when_settled: Callable[[], object] | None = None
+        """Called once the program has had time to start: what can wait is not to slow that down."""
         self.own_group = False
         """Whether the program has a process group of its own, to which signals are handed on."""
         self.tied_to: int | None = None
@@ -153,6 +156,7 @@ class Watch:
         self.recorder.sample(sample)
         self._recent = [each for each in self._recent if at_s - each.at_s <= SPAN_S] + [sample]
         self._note_gone(at_s)
+        self._settle(at_s)
         self._find_respondents(at_s)
         self._follow_progress(at_s)
         self._follow_cells(at_s)
@@ -219,6 +223,11 @@ class Watch:
         for pid in new & {self.pid, *self.gauge.descendants}:
             self._respondents[pid] = Respondent(pid, self.recorder.folder)
         self._hooked |= new
+
+    def _settle(self, at_s: float) -> None:
+        if at_s >= pace.SETTLED_S and self.when_settled is not None:
+            settled, self.when_settled = self.when_settled, None
+            settled()
 
     def _follow_progress(self, at_s: float) -> None:
         if at_s >= self._next_progress_s and self._progress is not None:
