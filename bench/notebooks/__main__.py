@@ -1,6 +1,6 @@
 """Execute every notebook with a watched and with a plain kernel, and hold what is said against the truth.
 
-python -m bench.notebooks [--no-plain] [--jobs 2] [NAME…]
+python -m bench.notebooks [--no-plain] [--jobs 3] [NAME…]
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("bench.notebooks")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--no-plain", action="store_true", help="leave out the plain kernels; writes nothing")
-    parser.add_argument("--jobs", type=int, default=2, help="how many notebooks run at once (default 2)")
+    parser.add_argument("--jobs", type=int, default=3, help="how many notebooks run at once (default 3)")
     options = parser.parse_args()
     if group.unavailable():
         print(group.unavailable())

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 def by_nbclient(notebook: str, executed: str) -> None:

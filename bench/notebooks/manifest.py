@@ -13,14 +13,14 @@ _RESAMPLE = setups.compiled("resample/resample.c", "libresample.so")
 _SMALL_SHM = (str(TOOLS / "with_tmpfs.sh"), "16m", "/dev/shm")
 
 DEATHS: tuple[Death, ...] = (
-    Death("scale_features", "nbclient", Cause.CONTAINER_MEMORY, limit_mb=1600),
-    Death("join_events", "papermill", Cause.CONTAINER_MEMORY, limit_mb=1600),
-    Death("one_hot_timed", "nbclient", Cause.CONTAINER_MEMORY, limit_mb=1600),
-    Death("fit_large_batch", "papermill", Cause.CONTAINER_MEMORY, limit_mb=2200),
-    Death("shuffle_clips", "nbclient", Cause.PIPELINE_MEMORY, limit_mb=1900),
-    Death("cache_frames", "papermill", Cause.PIPELINE_MEMORY, limit_mb=1900),
-    Death("replay_buffer", "nbclient", Cause.MEMORY_LEAK, limit_mb=1300),
-    Death("read_all_pages", "papermill", Cause.MEMORY_LEAK, also_ok=(Cause.CONTAINER_MEMORY,), limit_mb=900),
+    Death("scale_features", "nbclient", Cause.CONTAINER_MEMORY, limit_mb=900),
+    Death("join_events", "papermill", Cause.CONTAINER_MEMORY, limit_mb=1000),
+    Death("one_hot_timed", "nbclient", Cause.CONTAINER_MEMORY, limit_mb=800),
+    Death("fit_large_batch", "papermill", Cause.CONTAINER_MEMORY, limit_mb=1500),
+    Death("shuffle_clips", "nbclient", Cause.PIPELINE_MEMORY, limit_mb=1400),
+    Death("cache_frames", "papermill", Cause.PIPELINE_MEMORY, limit_mb=1400),
+    Death("replay_buffer", "nbclient", Cause.MEMORY_LEAK, limit_mb=900),
+    Death("read_all_pages", "papermill", Cause.MEMORY_LEAK, also_ok=(Cause.CONTAINER_MEMORY,), limit_mb=600),
     Death("clear_frame", "papermill", Cause.NATIVE_CRASH),
     Death("read_sensor_thread", "nbclient", Cause.NATIVE_CRASH),
     Death("free_twice", "papermill", Cause.NATIVE_CRASH),

@@ -24,7 +24,7 @@ from bench.notebooks import client
 from bench.notebooks.death import Death
 
 _QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
-_MOST_S = 90.0
+_MOST_S = 180.0
 _SETTLED_S = 0.5
 """From the pid being written to the signal: so that the line that writes it is not the last one seen."""
 

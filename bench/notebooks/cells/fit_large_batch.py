@@ -3,7 +3,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.keras import layers
 
-SIDE, BATCH = 112, 256
+SIDE, BATCH = 80, 256
 
 # %%
 model = tf.keras.Sequential([

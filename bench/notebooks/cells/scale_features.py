@@ -1,7 +1,7 @@
 # %%
 import numpy as np
 
-ROWS, COLUMNS = 900_000, 160
+ROWS, COLUMNS = 450_000, 160
 
 # %%
 def load_features(seed):
