@@ -18,6 +18,7 @@ from crashcart.guard.error import MemoryGuardError
 
 if TYPE_CHECKING:
     from crashcart.guard.status import Protection
+    from crashcart.record.attend import Attendant
 
 __all__ = ["Explained", "MemoryGuardError", "guard", "note", "recordings", "run", "why"]
 
@@ -61,15 +62,53 @@ class Explained:
         return to_document(self.report, self.evidence)
 
 
-def run(argv: Sequence[str]) -> Explained:
-    """Run a program as `crashcart run` does and explain how it ended. RuntimeError where it could not be recorded."""
+def run(
+    argv: Sequence[str],
+    guard: bool = True,
+    limit: str | int | None = None,
+    airbag: str | Path | None = None,
+    stop: bool = False,
+) -> Explained:
+    """Run a program as `crashcart run` does, guarded, and explain how it ended. CannotCheckError where it could not be
+    recorded.
+
+    The options are those of the command: `guard=False` only records, `limit` (`"4G"`, or bytes) sets a limit below the
+    machine's own, `airbag` names a directory (`"off"` for none), `stop` ends a program that does not give way. What the
+    command says on stderr while the program runs goes to the logger `crashcart`.
+    """
     from crashcart.errors import CannotCheckError
     from crashcart.record import session
 
-    done = session.run(list(argv))
+    done = session.run(list(argv), attendant=_guard(limit, airbag, stop) if guard else None)
     if done.folder is None:
         raise CannotCheckError(f"the run was not recorded: {done.unrecorded}")
     return why(done.folder)
+
+
+def _guard(limit: str | int | None, airbag: str | Path | None, stop: bool) -> Attendant:
+    import logging
+
+    from crashcart.guard.apply import Guard, Settings
+
+    settings = Settings(_limit_bytes(limit), stop, None if airbag is None else str(airbag))
+    return Guard(settings, logging.getLogger("crashcart").warning)
+
+
+def _limit_bytes(limit: str | int | None) -> int | None:
+    """The limit in bytes. UsageError for one that cannot be meant."""
+    from crashcart.errors import UsageError
+    from crashcart.guard.policy import LEAST_LIMIT_BYTES
+    from crashcart.units import parse_size, size
+
+    try:
+        limit_bytes = parse_size(limit) if isinstance(limit, str) else limit
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if limit_bytes is not None and (not isinstance(limit_bytes, int) or limit_bytes < LEAST_LIMIT_BYTES):
+        raise UsageError(
+            f"received limit={limit!r}; expected at least {size(LEAST_LIMIT_BYTES)}, in bytes or as in '4G'"
+        )
+    return limit_bytes
 
 
 def why(recording: str | Path | None = None) -> Explained:
@@ -96,24 +135,13 @@ def guard(limit: str | int | None = None, gpu: str | None = None) -> Protection:
     `limit` (`"4G"`, or bytes) sets a limit below the machine's own. `gpu` sets what TensorFlow may take of each GPU, before
     it touches one: `"80%"`, a size, or `"growth"` (take only what is needed).
     """
-    from crashcart.errors import UsageError
     from crashcart.guard import attach
-    from crashcart.guard.policy import LEAST_LIMIT_BYTES
-    from crashcart.units import parse_size, size
 
     if gpu is not None:
         from crashcart.guard.gpu import limit_gpus
 
         limit_gpus(gpu)
-    try:
-        limit_bytes = parse_size(limit) if isinstance(limit, str) else limit
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    if limit_bytes is not None and (not isinstance(limit_bytes, int) or limit_bytes < LEAST_LIMIT_BYTES):
-        raise UsageError(
-            f"received limit={limit!r}; expected at least {size(LEAST_LIMIT_BYTES)}, in bytes or as in '4G'"
-        )
-    return attach.attach(limit_bytes)
+    return attach.attach(_limit_bytes(limit))
 
 
 def note(text: str, kind: str = "note") -> bool:

@@ -19,32 +19,23 @@ from typing import Any
 from crashcart.guard import airbag, place, policy
 from crashcart.guard.devices import Devices, find_devices
 from crashcart.guard.gpu_policy import GpuStep
-from crashcart.guard.inside._crashcart_guard import GUARD_SIGNAL, REQUEST_FILE
 from crashcart.guard.limits import DataLimit
-from crashcart.guard.request import listens, may_be_disturbed, write_facts
-from crashcart.guard.shared import REACHED, Shared
+from crashcart.guard.request import Requests, listens, may_be_disturbed
+from crashcart.guard.shared import Shared
+from crashcart.guard.slots import REACHED
+from crashcart.guard.sources import MACHINE, Sources
 from crashcart.probe._read import ROOT
-from crashcart.probe.memory import find_groups, memory_limits, read_host
+from crashcart.probe.memory import find_groups, memory_limits
 from crashcart.probe.process import largest_other
 from crashcart.sample import Sample
 from crashcart.units import MIB, duration, size
 
 INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"
-INSIDE_VARIABLE = "CRASHCART_INSIDE"
-LIMIT_FILE = "guard-limit"
-CEILING_FILE = "guard-ceiling"
-FORGET_S = 1.0
+INSIDE_VARIABLE, INSIDE_SEPARATOR = "CRASHCART_INSIDE", "//"
+"""No path has two slashes in it, whatever else it has."""
+CLOSE_LOOK_S = 1.0
 MOST_READY = 9
 RIVAL_S = 0.5
-PATIENCE_S = 1.0
-"""A program without memory may take this long to look at a request; one on top of it would only make it slower."""
-SOURCES = {
-    "container": "container limit",
-    "machine": "the machine's memory",
-    "ceiling": "the limit that was asked for",
-    "address-space": "ulimit -v",
-    "data-segment": "ulimit -d",
-}
 
 Note = Callable[..., None]
 Tell = Callable[[str], None]
@@ -75,16 +66,15 @@ class Guard:
         self._note: Note = lambda *_, **__: None
         self._state = policy.State()
         self._shared: Shared | None = None
-        self._folder: Path | None = None
+        self._requests: Requests | None = None
         self._place = place.Place("", 0, 0, "not looked for")
         self._source = ""
         self._limit_bytes = 0
-        self._refused = self._requests = 0
-        self._sent_at_s = float("-inf")
+        self._refused = 0
         self._resident: dict[int, int] = {}
         self._airbags: dict[int, int] = {}
-        self._forget_at_s = FORGET_S
-        self._told_sources: dict[int, str] = {}
+        self._close_look_at_s = CLOSE_LOOK_S
+        self._sources = Sources(os.getpid())
         self._data_limit: DataLimit | None = None
         self._rival_at_s = 0.0
         self._rival_bytes: int | None = None
@@ -94,17 +84,16 @@ class Guard:
         """The environment with the airbag and our module in it; called once, before the start."""
         guarded = dict(environment)
         self.prepare(environment, folder)
-        native = airbag.library()
-        if native is not None and not set(" :") & set(str(native)):
+        native = airbag.preloadable()
+        if native is not None:
             loaded = guarded.get("LD_PRELOAD", "")
             guarded["LD_PRELOAD"] = f"{native}:{loaded}" if loaded else str(native)
-        inside = guarded.get(INSIDE_VARIABLE, "")
-        guarded[INSIDE_VARIABLE] = f"{INSIDE}{os.pathsep}{inside}" if inside else str(INSIDE)
+        others = [each for each in guarded.get(INSIDE_VARIABLE, "").split(INSIDE_SEPARATOR) if each]
+        guarded[INSIDE_VARIABLE] = INSIDE_SEPARATOR.join(dict.fromkeys([str(INSIDE), *others]))
         return guarded
 
     def prepare(self, environment: Mapping[str, str], folder: Path) -> None:
         """Make the shared file, with a place for the airbag in it."""
-        self._folder = folder
         limit = min((each.bytes for each in memory_limits(os.getpid())), default=None)
         if self.ceiling_bytes is not None:
             limit = min(self.ceiling_bytes, limit or self.ceiling_bytes)
@@ -113,6 +102,7 @@ class Guard:
         if asked and asked != "off" and self._place.reason:
             self._tell(f"crashcart: no airbag: {self._place.reason}")
         self._shared = Shared(folder, self._place.directory, self._place.bound_bytes, self._place.floor_bytes)
+        self._requests = Requests(self._shared)
 
     def begin(self, pid: int, note: Note) -> None:
         """The program runs; events go to `note`."""
@@ -120,11 +110,8 @@ class Guard:
         self._data_limit = DataLimit(pid) if self.settings.attached else None
         groups = find_groups(pid)
         self._group = groups[0].path if groups else None
-        for each in memory_limits(pid):
-            self._told_sources.setdefault(each.bytes, SOURCES.get(each.kind, each.kind))
-        if self.ceiling_bytes is not None:
-            self._told_sources[self.ceiling_bytes] = SOURCES["ceiling"]
-        self._warn_of_ceiling()
+        self._sources = Sources(pid)
+        self._take_ceiling(self.ceiling_bytes)
         self._devices = find_devices(self._root)
         note(
             "guard", f"on: {self.level()}", step="on", airbag=self._place.directory or None, why_none=self._place.reason
@@ -134,21 +121,17 @@ class Guard:
         """How far this run is protected, in words."""
         if self.settings.attached:
             return "interrupts, and limits while memory is short (the process ran already)"
-        if airbag.library() is None:
-            return "interrupts only (the airbag was not built)"
+        if airbag.preloadable() is None:
+            return "interrupts only (the airbag was not built, or lies where the loader does not find it)"
         if not self._place.directory:
             return f"refusals and interrupts, no airbag ({self._place.reason})"
         return f"refusals, interrupts and an airbag of up to {size(self._place.bound_bytes)} in {self._place.directory}"
 
-    def _warn_of_ceiling(self) -> None:
-        host = read_host()
-        if self.ceiling_bytes is None or host is None or host.total_bytes is None:
-            return
-        if self.ceiling_bytes > host.total_bytes:
-            self._tell(
-                f"crashcart: the limit of {size(self.ceiling_bytes)} is more than the machine has "
-                f"({size(host.total_bytes)}); the machine's memory is the limit"
-            )
+    def _take_ceiling(self, ceiling_bytes: int | None) -> None:
+        self.ceiling_bytes = ceiling_bytes
+        words = self._sources.ask(ceiling_bytes) if ceiling_bytes is not None else None
+        if words is not None:
+            self._tell(f"crashcart: {words}")
 
     def look(self, sample: Sample, resident: Mapping[int, int]) -> float | None:
         """Act on a sample; returns within how many seconds the next one is wanted, where that matters."""
@@ -175,11 +158,12 @@ class Guard:
         shared = self._shared
         if shared is None or sample.used_bytes is None or sample.limit_bytes is None:
             return None
-        if sample.at_s >= self._forget_at_s:
-            self._forget_at_s = sample.at_s + FORGET_S
-            shared.forget_ended()
-            self._read_ceiling()
-        self._know_limit(sample.limit_bytes)
+        closely = sample.at_s >= self._close_look_at_s
+        if closely:
+            self._close_look_at_s = sample.at_s + CLOSE_LOOK_S
+            self._read_ceiling(shared)
+        shared.slots.look(resident, closely)
+        self._know_limit(shared, sample.limit_bytes)
         view = self._view(shared, sample, resident)
         decision = policy.decide(self._state, view, self.settings.stop)
         growth = _growth(self._state.view, view)
@@ -193,45 +177,42 @@ class Guard:
         self._resident = dict(resident)
         return decision.longest_look_s
 
-    def _read_ceiling(self) -> None:
-        """A limit that the program asked for while it ran (`cc.guard(limit=…)`)."""
-        assert self._folder is not None
-        try:
-            asked = int((self._folder / CEILING_FILE).read_text())
-        except (OSError, ValueError):
-            return
-        if asked != self.ceiling_bytes:
-            self.ceiling_bytes = asked
-            self._told_sources[asked] = SOURCES["ceiling"]
-            self._warn_of_ceiling()
+    def _read_ceiling(self, shared: Shared) -> None:
+        asked = shared.asked_ceiling_bytes
+        if asked is not None and asked != self.ceiling_bytes:
+            self._take_ceiling(asked)
 
     def _view(self, shared: Shared, sample: Sample, resident: Mapping[int, int]) -> policy.View:
         assert sample.used_bytes is not None and sample.limit_bytes is not None
+        slots = shared.slots
         return policy.View(
-            sample.at_s, sample.used_bytes, sample.limit_bytes, sample.cpu_s or 0.0, shared.net_bytes, shared.airbag_bytes,
+            sample.at_s, sample.used_bytes, sample.limit_bytes, sample.cpu_s or 0.0, slots.net_bytes,
+            sum(each.dense_bytes for each in slots.living),
             self._bound_bytes(shared), shared.python_bytes, shared.refused_count, shared.raised_count,
-            sample.tree_rss_bytes, *self._rivals(sample, resident), shared.touched_zero_bytes(),
+            sample.tree_rss_bytes, *self._rivals(sample, resident), slots.touched_zero_bytes(),
+            slots.untouched_bytes,
         )  # fmt: skip
 
     def _bound_bytes(self, shared: Shared) -> int:
         """The airbag's size, if some process can reach it; else there is none."""
-        if not self._place.directory or not any(each.level & REACHED for each in shared.processes()):
+        if not self._place.directory or not any(each.level & REACHED for each in shared.slots.living):
             return 0
         return self._place.bound_bytes
 
-    def _know_limit(self, limit_bytes: int) -> None:
-        if limit_bytes == self._limit_bytes or self._folder is None:
+    def _know_limit(self, shared: Shared, limit_bytes: int) -> None:
+        if limit_bytes == self._limit_bytes:
             return
-        self._limit_bytes = limit_bytes
-        self._source = self._told_sources.get(limit_bytes, "memory limit")
+        before, source_before = self._limit_bytes, self._source
+        self._limit_bytes, self._source = limit_bytes, self._sources.name(limit_bytes)
+        if self._source == source_before:
+            self._note("guard", f"{self._source} changed: {size(before)} to {size(limit_bytes)}", step="limit")
         facts = {
             "limit_bytes": limit_bytes,
             "reserve_bytes": policy.reserve_bytes(limit_bytes),
             "source": self._source,
         }
-        write_facts(self._folder / LIMIT_FILE, facts)
-        if self._shared is not None:
-            self._shared.set_marks(2 * policy.reserve_bytes(limit_bytes), policy.cushion_bytes(limit_bytes))
+        shared.write_limit(facts)
+        shared.set_marks(2 * policy.reserve_bytes(limit_bytes), policy.cushion_bytes(limit_bytes))
 
     def _tell_refusals(self, shared: Shared, view: policy.View) -> None:
         """An event for each refusal since the last look."""
@@ -241,7 +222,7 @@ class Guard:
             if each.number > self._refused:
                 self._note(
                     "guard",
-                    f"refused {size(each.size_bytes)} to {each.who}: {size(max(0, each.left_bytes))} were left",
+                    f"refused {size(each.size_bytes)} to {_library_name(each.who)}: {size(max(0, each.left_bytes))} were left",
                     step="refuse", pid=each.pid, size_bytes=each.size_bytes, left_bytes=each.left_bytes, who=each.who,
                     limit_bytes=view.limit_bytes, source=self._source,
                 )  # fmt: skip
@@ -251,7 +232,7 @@ class Guard:
         self, step: policy.Step, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]
     ) -> None:
         if step is policy.Step.READY:
-            self._get_ready(resident)
+            self._get_ready(view.at_s, resident)
         elif step is policy.Step.SQUEEZE:
             shared.squeeze(True)
             what = "small blocks go to the airbag, too" if view.bound_bytes else "the reserve is being used"
@@ -268,11 +249,12 @@ class Guard:
         elif step is policy.Step.STOP:
             self._stop(view, resident)
 
-    def _get_ready(self, resident: Mapping[int, int]) -> None:
+    def _get_ready(self, at_s: float, resident: Mapping[int, int]) -> None:
         """Every process with our handler loads what it may need; a thread that waits in a call of its own is left alone."""
+        assert self._requests is not None
         for pid in list(resident)[:MOST_READY]:
             if listens(pid) and may_be_disturbed(pid):
-                self._send("ready", pid, {})
+                self._requests.send("ready", pid, {}, at_s)
 
     def _figures(self, view: policy.View) -> str:
         return f"{size(view.used_bytes)} of {size(view.limit_bytes)} in use ({self._source})"
@@ -285,38 +267,29 @@ class Guard:
 
     def _ask(self, what: str, shared: Shared, view: policy.View, growth: float, resident: Mapping[int, int]) -> None:
         """Ask the process that grows; a process without our handler is left alone."""
-        unseen = self._requests > shared.seen_request and view.at_s - self._sent_at_s < PATIENCE_S
+        assert self._requests is not None
+        if self._requests.is_waiting(view.at_s):
+            return
         pid = self._grower(shared, resident)
-        if unseen or pid is None or self._folder is None or (what == "trim" and not may_be_disturbed(pid)):
+        if pid is None or (what == "trim" and not may_be_disturbed(pid)):
             return
         first = self._state.asking_since_s == view.at_s
         seconds_left = max(0.0, view.limit_bytes - view.used_bytes) / growth if growth > 0 else None
         facts = {
             "used_bytes": view.used_bytes, "limit_bytes": view.limit_bytes, "source": self._source,
-            "airbag_bytes": view.airbag_bytes, "zero_bytes": view.zero_bytes,
+            "airbag_bytes": view.airbag_bytes, "zero_bytes": view.zero_bytes, "raised_count": view.raised_count,
             "seconds_left": f"{seconds_left:.1f}" if seconds_left is not None and 0.05 < seconds_left < 60 else "",
         }  # fmt: skip
-        self._sent_at_s = view.at_s
-        self._send(what, pid, facts)
+        self._requests.send(what, pid, facts, view.at_s)
         if what == "raise" and first:
             left = f", {duration(seconds_left)} from the limit" if seconds_left is not None else ""
             self._note("guard", f"{self._figures(view)}{left}: MemoryGuardError was asked for", step="raise", pid=pid)
-
-    def _send(self, what: str, pid: int, facts: dict[str, Any]) -> None:
-        """One request at a time: the file says whom it is for, and the signal has it read."""
-        assert self._folder is not None
-        self._requests += 1
-        request = {"number": self._requests, "pid": pid, "ask": what, **facts}
-        write_facts(self._folder / f"{REQUEST_FILE}-{pid}", request)
-        if listens(pid):  # still: the file took a moment to write
-            with suppress(OSError):
-                os.kill(pid, GUARD_SIGNAL)
 
     def _grower(self, shared: Shared, resident: Mapping[int, int]) -> int | None:
         """The process to tell: the one that took the most since the last look, airbag bytes first, then resident ones; the
         largest where none took much. Only those that listen count."""
         listening = {pid: count for pid, count in resident.items() if pid != os.getpid() and listens(pid)}
-        airbags = {each.pid: each.airbag_bytes for each in shared.processes() if each.pid in listening}
+        airbags = {each.pid: each.airbag_bytes for each in shared.slots.living if each.pid in listening}
         grown = {pid: count - self._airbags.get(pid, 0) for pid, count in airbags.items()}
         self._airbags = airbags
         risen = {pid: count - self._resident[pid] for pid, count in listening.items() if pid in self._resident}
@@ -334,7 +307,7 @@ class Guard:
         if sample.at_s >= self._rival_at_s:
             self._rival_at_s = sample.at_s + RIVAL_S
             ours = {*resident, os.getpid()}
-            of_group = self._source != SOURCES["machine"]
+            of_group = self._source != MACHINE
             self._rival_bytes = largest_other(ours, self._group if of_group else None)
         return self._rival_bytes, max(resident.values(), default=None)
 
@@ -373,3 +346,9 @@ def _growth(before: policy.View | None, view: policy.View) -> float:
     if before is None or view.at_s <= before.at_s:
         return 0.0
     return (view.used_bytes - before.used_bytes) / (view.at_s - before.at_s)
+
+
+def _library_name(file_name: str) -> str:
+    """A library as people call it; the C part keeps only the beginning of its file's name."""
+    name = file_name.partition(".")[0]
+    return "NumPy" if name.endswith("multiarray_umath") else "the interpreter" if name.startswith("python") else name

@@ -87,6 +87,8 @@ class View:
     """The largest process of the program's own."""
     zero_bytes: int = 0
     """Zeroes of NumPy on the airbag that have been touched: what nobody was sure to need, and does."""
+    untouched_bytes: int = 0
+    """What processes that have ended had been given and never touched, so far."""
 
     @property
     def room_bytes(self) -> int:
@@ -119,6 +121,10 @@ class State:
     relieved: bool = True
     """Whether the shortage that the last exception was about is over."""
     trim_at_s: float | None = None
+    pressed_at_s: float | None = None
+    """When the program was first asked, and since when it has not become smaller."""
+    pressed_bytes: int = 0
+    """The most that it has held since, on the airbag, too."""
     stopped: bool = False
 
 
@@ -181,11 +187,14 @@ def _follow_promise(state: State, view: View) -> State:
     """Memory that was given out and not yet touched: it grows by what is given out, and shrinks by what use grows. What is
     freed was touched as far as use falls with it; use that falls by itself (a process that ends) promises nothing."""
     before = state.view
-    if before is None or before.limit_bytes != view.limit_bytes:  # use is counted otherwise now
+    if before is None:
         return replace(state, touched_cpu_s=view.cpu_s)
+    ended = view.untouched_bytes - before.untouched_bytes
+    if before.limit_bytes != view.limit_bytes:  # use is counted otherwise now
+        return replace(state, touched_cpu_s=view.cpu_s, promised_bytes=max(0, state.promised_bytes - ended))
     given, grown = view.net_bytes - before.net_bytes, view.used_bytes - before.used_bytes
     freed_untouched = max(0, -given - max(0, -grown))
-    promised = max(0, state.promised_bytes + max(0, given) - freed_untouched - max(0, grown))
+    promised = max(0, state.promised_bytes + max(0, given) - freed_untouched - ended - max(0, grown))
     touched_cpu_s = view.cpu_s if grown >= STILL_BYTES or given > 0 else state.touched_cpu_s
     if view.cpu_s - touched_cpu_s >= (SPARSE_SLOW_CPU_S if view.airbag_bytes else SPARSE_CPU_S):
         promised = 0
@@ -265,9 +274,24 @@ def _trim(state: State, view: View) -> tuple[State, tuple[Step, ...]]:
     return state, ()
 
 
+def _press(state: State, view: View) -> State:
+    """From the first request on, until the program is smaller by a reserve or the shortage is over. Exceptions that it takes
+    and goes on from as before change nothing."""
+    held_bytes = (view.held_bytes or 0) + view.airbag_bytes + view.zero_bytes
+    smaller = held_bytes <= state.pressed_bytes - reserve_bytes(view.limit_bytes)
+    if smaller or (state.asking_since_s is None and state.relieved):
+        state = replace(state, pressed_at_s=None)
+    if state.pressed_at_s is not None:
+        return replace(state, pressed_bytes=max(held_bytes, state.pressed_bytes))
+    if state.asking_since_s is None:
+        return state
+    return replace(state, pressed_at_s=view.at_s, pressed_bytes=held_bytes)
+
+
 def _stop(state: State, view: View, wanted: bool) -> tuple[State, tuple[Step, ...]]:
-    """Only where the user asked for it: an exception that the program does not take for five seconds."""
-    since_s = state.asking_since_s
-    if not wanted or state.stopped or since_s is None or view.at_s - since_s < STOP_S:
+    """Only where the user asked for it: a program that is being asked, and has not become smaller for five seconds."""
+    state = _press(state, view)
+    since_s = state.pressed_at_s
+    if not wanted or state.stopped or state.asking_since_s is None or since_s is None or view.at_s - since_s < STOP_S:
         return state, ()
     return replace(state, stopped=True), (Step.STOP,)

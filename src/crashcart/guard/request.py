@@ -1,6 +1,6 @@
-"""Requests to the guard's module inside a process: whether it would take one, and the files that carry them.
+"""Requests to the guard's module inside a process: whether it would take one, and sending it.
 
-Covers: looking whether our handler is in place and may run now, and lines of facts that need no parser to be imported.
+Covers: looking whether our handler is in place and may run now, and handing a request over.
 Does not cover: what is asked, and when (`apply.py`); answering (`inside/_crashcart_guard.py`).
 """
 
@@ -8,19 +8,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
 
 from crashcart.guard.inside._crashcart_guard import GUARD_SIGNAL
+from crashcart.guard.shared import Shared
 from crashcart.probe.process import ProcessReader, is_ours
 
+PATIENCE_S = 1.0
+"""A program without memory may take this long to look at a request; one on top of it would only make it slower."""
 
-def write_facts(path: Path, facts: Mapping[str, object]) -> None:
-    """Lines of a name, a blank and a value, under a temporary name first: a reader sees all of them or none."""
-    scratch = path.with_name(f"{path.name}.new")
-    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.writelines(f"{name} {value}\n" for name, value in facts.items())
-    scratch.rename(path)
+
+class Requests:
+    """The requests of one run, counted from 1."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._number = 0
+        self._sent_at_s = float("-inf")
+
+    def send(self, what: str, pid: int, facts: Mapping[str, object], at_s: float) -> None:
+        """The request says whom it is for, and the signal has it read."""
+        self._number += 1
+        self._sent_at_s = at_s
+        self._shared.write_request(self._number, {"pid": pid, "ask": what, **facts})
+        if listens(pid):  # still: a program that took another's place would die of the signal
+            with suppress(OSError):
+                os.kill(pid, GUARD_SIGNAL)
+
+    def is_waiting(self, at_s: float) -> bool:
+        """Whether the last request has not been looked at, and may yet be."""
+        return self._number > self._shared.seen_request and at_s - self._sent_at_s < PATIENCE_S
 
 
 def may_be_disturbed(pid: int) -> bool:

@@ -1,22 +1,23 @@
 """The file that the guard and the airbag in every guarded process share: the budget, the counters, the refusals.
 
-Covers: making the file, reading and writing its words. Every word is eight bytes long and aligned, so a single store or
-load moves it whole; only the airbag changes the words that several processes count in.
-Does not cover: what the figures should be (`policy.py`). The layout is that of `airbag/airbag.h`:
+Covers: reading and writing its words. Every word is aligned, so a single store or load moves it whole; only the airbag
+changes the words that several processes count in.
+Does not cover: where the file lies (`file.py`), what the figures should be (`policy.py`). The layout is that of
+`airbag/airbag.h`, and of the guard's module inside for what is asked of it:
 
-       0  char[8]  magic "CCGUARD"           56  i64  net_bytes: large blocks given out less those freed
-       8  u32      version, 1                64  u64  airbag_bytes: in use now, over all processes
-      12  u32      on                        72  u64  airbag_python_bytes: served so far to the interpreter itself
-      16  i64      left: the budget word     80  u64  airbag_served_bytes: served so far
-      24  i64      beat_ns: when it was set  88  u64  refused_count
-      32  u32      squeeze                   96  16 refusals of 64 bytes
-      40  u64      bound_bytes             1152  u64  raised_count: exceptions raised by the guard's module inside
-      48  u64      floor_bytes             1160  i64  dense_below: with less left, large blocks are touched at once
-                                           1168  i64  sparse_bytes: zeroes on the airbag that may not be on disk yet
-                                           1176  i64  cushion: what native code's large blocks must leave
-                                           1184  u64  seen_request: by the guard's module inside
-                                           2048  64 processes of 32 bytes
-                                           4096  the airbag's directory
+       0  char[8]  magic "CCGUARD"           72  u64  airbag_python_bytes: served so far to the interpreter itself
+       8  u32      version, 2                80  u64  airbag_served_bytes: served so far
+      12  u32      on                        88  u64  refused_count
+      16  i64      left: the budget word     96  16 refusals of 64 bytes
+      24  i64      beat_ns: when it was set 1152  u64  raised_count: exceptions raised by the guard's module inside
+      32  u32      squeeze                 1160  i64  dense_below: with less left, large blocks are touched at once
+      40  u64      bound_bytes             1176  i64  cushion: what native code's large blocks must leave
+      48  u64      floor_bytes             1184  u64  seen_request: by the guard's module inside
+      56  u32      slots_given so far      1192  u64  ceiling_bytes: asked for by the program while it ran, or 0
+      60  u32      slot_top                4096  the airbag's directory
+                                           8192  facts about the limit, 1 KiB
+                                          16384  16 requests to processes, 1 KiB of facts each
+                                          32768  512 processes of 64 bytes (`slots.py`)
 """
 
 from __future__ import annotations
@@ -25,28 +26,26 @@ import mmap
 import os
 import struct
 import time
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from crashcart.probe.process import is_alive
+from crashcart.guard import file
+from crashcart.guard.inside._crashcart_guard import CEILING, FACTS_BYTES, MOST_REQUESTS, REQUESTS
+from crashcart.guard.inside._crashcart_words import LIMIT_FACTS
+from crashcart.guard.slots import Guarded, Slots, processes_in
 
 MAGIC = b"CCGUARD\0"
-VERSION = 1
+VERSION = 2
 FILE_BYTES = 64 * 1024
-FILE_NAME = "guard"
 NO_LIMIT = 2**62
 
 _ON, _SQUEEZE = 12, 32
-_LEFT, _BEAT, _BOUND, _FLOOR, _NET, _AIRBAG, _PYTHON, _SERVED, _REFUSED = 16, 24, 40, 48, 56, 64, 72, 80, 88
+_LEFT, _BEAT, _BOUND, _FLOOR, _PYTHON, _SERVED, _REFUSED = 16, 24, 40, 48, 72, 80, 88
 _REFUSALS, _REFUSAL_BYTES, _MOST_REFUSALS = 96, 64, 16
-_RAISED, _DENSE, _SPARSE, _CUSHION, _SEEN = 1152, 1160, 1168, 1176, 1184
-_SLOTS, _SLOT_BYTES, _MOST_SLOTS = 2048, 32, 64
+_RAISED, _DENSE, _CUSHION, _SEEN = 1152, 1160, 1176, 1184
 _DIRECTORY, _DIRECTORY_BYTES = 4096, 4096
 _REFUSAL = struct.Struct("<Qqqqii24s")
-_SLOT = struct.Struct("<iIQII")
-
-LOADED, REACHED, IN_USE, FAILED = 1, 2, 4, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,42 +62,29 @@ class Refusal:
     """The library that asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guarded:
-    """A process in which the airbag is loaded."""
-
-    pid: int
-    level: int
-    airbag_bytes: int
-    error: int
-    descriptor: int = 0
-    """Of the airbag's file in that process; 0 where it has none."""
-
-
-def read_processes(folder: Path) -> tuple[Guarded, ...]:
-    """The processes of a run that was or is guarded; none where the file is not there or not ours."""
+def read_processes(path: Path) -> tuple[Guarded, ...]:
+    """The processes of a run that is guarded, from its shared file; none where that is not there or not ours."""
     try:
-        content = (folder / FILE_NAME).read_bytes()
+        content = path.read_bytes()
     except OSError:
         return ()
-    return _processes(content) if content.startswith(MAGIC) and len(content) == FILE_BYTES else ()
-
-
-def _processes(content: bytes | mmap.mmap) -> tuple[Guarded, ...]:
-    slots = (_SLOT.unpack_from(content, _SLOTS + index * _SLOT_BYTES) for index in range(_MOST_SLOTS))
-    return tuple(Guarded(*slot) for slot in slots if slot[0])
+    sound = content.startswith(MAGIC) and len(content) == FILE_BYTES
+    return tuple(processes_in(content).values()) if sound else ()
 
 
 class Shared:
     """The guard's side of the file."""
 
-    def __init__(self, folder: Path, directory: str, bound_bytes: int, floor_bytes: int) -> None:
-        handle = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    def __init__(
+        self, folder: Path, directory: str, bound_bytes: int, floor_bytes: int, memory: Path = file.MEMORY
+    ) -> None:
+        self._file = file.make(folder, FILE_BYTES, memory)
         try:
-            os.posix_fallocate(handle, 0, FILE_BYTES)
-            self._map = mmap.mmap(handle, FILE_BYTES)
-        finally:
-            os.close(handle)
+            self._map = mmap.mmap(self._file.handle, FILE_BYTES)
+        except (OSError, ValueError):
+            self._file.remove()
+            raise
+        self.slots = Slots(self._map)
         self._view = memoryview(self._map)
         self._words = self._view.cast("q")
         self._halves = self._view.cast("I")
@@ -118,7 +104,7 @@ class Shared:
     def set_left(self, left_bytes: int, net_bytes_then: int) -> None:
         """Set the budget, less what was given out since the figure was taken. What was freed since may be in the figure
         already, since the memory goes back before it is counted."""
-        self._words[_LEFT // 8] = left_bytes - max(0, self._words[_NET // 8] - net_bytes_then)
+        self._words[_LEFT // 8] = left_bytes - max(0, self.slots.net_bytes - net_bytes_then)
         self._beat()
 
     def squeeze(self, on: bool) -> None:
@@ -128,31 +114,28 @@ class Shared:
     def _beat(self) -> None:
         self._words[_BEAT // 8] = time.monotonic_ns()
 
-    @property
-    def net_bytes(self) -> int:
-        """Large blocks given out less those freed."""
-        return self._words[_NET // 8]
-
-    @property
-    def airbag_bytes(self) -> int:
-        """Bytes on the airbag now, over all processes; without zeroes that may never be touched."""
-        return max(0, self._words[_AIRBAG // 8] - max(0, self._words[_SPARSE // 8]))
-
-    def touched_zero_bytes(self) -> int:
-        """How much of the zeroes that take no disk space until they are touched has been touched."""
-        sparse_bytes = max(0, self._words[_SPARSE // 8])
-        if sparse_bytes == 0:
-            return 0
-        on_disk = 0
-        for each in self.processes():
-            with suppress(OSError):
-                on_disk += _blocks_bytes(each)
-        dense_bytes = max(0, self._words[_AIRBAG // 8] - sparse_bytes)  # zeroes are counted as such a moment earlier
-        return max(0, min(sparse_bytes, on_disk - dense_bytes))
-
     def set_marks(self, dense_below_bytes: int, cushion_bytes: int) -> None:
         """With less left than the first, large blocks are touched at once; native code's must leave the second."""
         self._words[_DENSE // 8], self._words[_CUSHION // 8] = dense_below_bytes, cushion_bytes
+
+    def write_limit(self, facts: Mapping[str, object]) -> None:
+        """What a refusal is explained with."""
+        self._write_facts(LIMIT_FACTS, time.monotonic_ns(), facts)
+
+    def write_request(self, number: int, facts: Mapping[str, object]) -> None:
+        """A request, counted from 1; the last ones stay readable."""
+        self._write_facts(REQUESTS + (number - 1) % MOST_REQUESTS * FACTS_BYTES, number, facts)
+
+    def _write_facts(self, at: int, number: int, facts: Mapping[str, object]) -> None:
+        """Lines of a name, a blank and a value. A reader that finds another number at the end than at the beginning came
+        in between."""
+        lines = [f"number {number}", *(f"{name} {value}" for name, value in facts.items()), f"end {number}\n"]
+        self._map[at : at + FACTS_BYTES] = "\n".join(lines).encode()[:FACTS_BYTES].ljust(FACTS_BYTES, b"\0")
+
+    @property
+    def asked_ceiling_bytes(self) -> int | None:
+        """A limit that the program asked for while it ran (`cc.guard(limit=…)`)."""
+        return self._words[CEILING // 8] or None
 
     @property
     def python_bytes(self) -> int:
@@ -191,24 +174,8 @@ class Shared:
                 found.append(Refusal(number, asked, left, at_ns, pid, tid, name))
         return tuple(sorted(found, key=lambda each: each.number))
 
-    def processes(self) -> tuple[Guarded, ...]:
-        """The processes in which the airbag is loaded, ended ones included until they are forgotten."""
-        return _processes(self._map)
-
-    def forget_ended(self) -> None:
-        """Take the airbag bytes of processes that have ended off the count, and free their slots. Two processes can hardly
-        count at the same instant as this; if they do, the count is a little too high, which is the safe side."""
-        for index in range(_MOST_SLOTS):
-            at = _SLOTS + index * _SLOT_BYTES
-            pid, _, airbag_bytes, *_ = _SLOT.unpack_from(self._map, at)
-            if pid and not is_alive(pid, None):
-                self._words[_AIRBAG // 8] = max(0, self._words[_AIRBAG // 8] - airbag_bytes)
-                self._map[at : at + _SLOT_BYTES] = bytes(_SLOT_BYTES)
-        if not any(each.airbag_bytes for each in self.processes()):
-            self._words[_SPARSE // 8] = 0  # what ended processes had of it
-
     def close(self) -> None:
-        """Switch off and let go; processes that live on keep their own mapping."""
+        """Switch off, let go and remove the file; processes that live on keep their own mapping."""
         self.switch(False)
         self.squeeze(False)
         self._words[_LEFT // 8] = NO_LIMIT
@@ -217,10 +184,4 @@ class Shared:
         self._words.release()
         self._view.release()
         self._map.close()
-
-
-def _blocks_bytes(process: Guarded) -> int:
-    """What the airbag's file of a process takes on the disk."""
-    if not process.descriptor:
-        return 0
-    return Path(f"/proc/{process.pid}/fd/{process.descriptor}").stat().st_blocks * 512
+        self._file.remove()

@@ -14,9 +14,11 @@ from pathlib import Path
 
 from crashcart.evidence import MemoryLimit
 from crashcart.guard import airbag, place
-from crashcart.guard.shared import FAILED, IN_USE, REACHED, Guarded, read_processes
+from crashcart.guard.file import FILE_NAME
+from crashcart.guard.shared import read_processes
+from crashcart.guard.slots import FAILED, IN_USE, REACHED, Guarded
 from crashcart.probe.memory import memory_limits
-from crashcart.probe.process import is_alive
+from crashcart.probe.process import has_ended
 from crashcart.units import size
 
 FULL, REFUSALS, INTERRUPTS, NONE = "full", "refusals", "interrupts", "none"
@@ -68,7 +70,7 @@ def expected(folder: Path, environment: Mapping[str, str]) -> Protection:
     if native is None:
         lack = "the airbag library was not built: install a C compiler, then `pip install --force-reinstall --no-deps crashcart`"
         return Protection(INTERRUPTS, (lack,), limits, found)
-    if set(" :") & set(str(native)):
+    if airbag.preloadable() is None:
         return Protection(
             INTERRUPTS, (f"the loader cannot preload a path with blanks or colons: {native}",), limits, found
         )
@@ -92,7 +94,7 @@ def running(folders: Iterable[Path]) -> list[GuardedRun]:
     """The runs among these recordings that have a guarded process now."""
     found = []
     for folder in folders:
-        alive = tuple(each for each in read_processes(folder) if is_alive(each.pid, None))
+        alive = tuple(each for each in read_processes(folder / FILE_NAME) if not has_ended(each.pid))
         if alive:
             found.append(GuardedRun(folder, alive))
     return found

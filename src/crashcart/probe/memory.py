@@ -1,13 +1,15 @@
 """How much memory there is, how much is used, and which bounds hold for one process.
 
 Covers: the machine's memory, memory groups of cgroup v1 and v2 (nested, namespaced, bind-mounted into a container, both
-versions side by side), kills by the kernel for lack of memory, and the address-space limits of the process.
+versions side by side), the swap that a group of v2 may use, kills by the kernel for lack of memory, and the address-space
+limits of the process.
 Does not cover: bounds set above the container, which the container cannot see (cgroup v1 still tells the tightest of
-them; v2 does not), swap limits and `memory.high`, and memory of devices (`gpu`).
+them; v2 does not), swap limits of cgroup v1, `memory.high`, and memory of devices (`gpu`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from crashcart.probe.process import rlimits
 
 # An unlimited v1 group shows the largest signed number rounded down to a page; no machine has an exbibyte.
 _UNLIMITED_BYTES = 1 << 60
+_SWAPPINESS = "/proc/sys/vm/swappiness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,12 @@ class MemoryGroup:
         limit = counter(self._stat.read(), b"hierarchical_memory_limit") if self.version == 1 else None
         return None if limit is None or limit >= _UNLIMITED_BYTES else limit
 
+    def swap_bounds(self) -> tuple[int | None, int] | None:
+        """How much of the group may be on swap (None for no limit), and how much is; None where that is not told."""
+        used = whole_number(self._read("memory.swap.current")) if self.version == 2 else None
+        most = self._read("memory.swap.max")
+        return None if used is None or most is None else (whole_number(most), used)
+
     def close(self) -> None:
         """Give the descriptors back."""
         self._usage.close()
@@ -174,6 +183,30 @@ def _chain(version: int, path: str, mounts: list[Mount], root: Path) -> tuple[Me
         if exists(directory / _FILES[version].usage):
             groups.append(MemoryGroup(version, directory, shown))
     return tuple(groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """What a process in a group may have on swap at most, and what of it is free for it now."""
+
+    total_bytes: int = 0
+    free_bytes: int = 0
+
+
+def group_swap(groups: Sequence[MemoryGroup], host: HostMemory | None, root: Path = ROOT) -> Swap:
+    """The swap that the kernel would use before it kills in the first of the groups; none where that is not told, and none
+    where it never swaps for the sake of a group (vm.swappiness = 0)."""
+    if host is None or not host.swap_total_bytes or whole_number(read_bytes(root, _SWAPPINESS, 64)) == 0:
+        return Swap()
+    total, free = host.swap_total_bytes, host.swap_free_bytes or 0
+    for group in groups:
+        bounds = group.swap_bounds()
+        if bounds is None:
+            return Swap()
+        most, used = bounds
+        if most is not None:
+            total, free = min(total, most), min(free, max(0, most - used))
+    return Swap(total, min(total, free))
 
 
 def memory_limits(pid: int, root: Path = ROOT) -> tuple[MemoryLimit, ...]:

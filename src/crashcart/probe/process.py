@@ -10,10 +10,11 @@ given the pid of a stranger that ended between two looks; native or Python stack
 from __future__ import annotations
 
 import os
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from crashcart.probe._read import ROOT, KeptFile, read_bytes, read_text, under, whole_number
+from crashcart.probe._read import ROOT, KeptFile, exists, read_bytes, read_text, under, whole_number
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -26,6 +27,7 @@ _NO_DIRECTORY = -1
 """No open directory: every look-up below it fails with EBADF, so that an ended process reads as None."""
 
 _ENDED = (b"Z", b"X", b"x")
+_AT_RANDOM, _PAIR_BYTES = 25, struct.calcsize("@LL")
 
 _LIMIT_NAMES = {
     "Max open files": "nofile",
@@ -281,6 +283,19 @@ def is_alive(pid: int, start_ticks: int | None, root: Path = ROOT) -> bool:
     if stat is None or stat[_STATE] in _ENDED:
         return False
     return start_ticks is None or int(stat[_START_TICKS]) == start_ticks
+
+
+def has_ended(pid: int, root: Path = ROOT) -> bool:
+    """Whether the process is known to have ended, reaped or not; one whose state cannot be read is not known to."""
+    stat = _read_stat(pid, root)
+    return stat[_STATE] in _ENDED if stat is not None else not exists(Path(under(root, f"/proc/{pid}")))
+
+
+def program_mark(pid: int, root: Path = ROOT) -> int | None:
+    """An address that the kernel chose for the program that the process runs (AT_RANDOM): another program has another."""
+    table = read_bytes(root, f"/proc/{pid}/auxv", 4096) or b""
+    pairs = struct.iter_unpack("@LL", table[: len(table) // _PAIR_BYTES * _PAIR_BYTES])
+    return next((value for kind, value in pairs if kind == _AT_RANDOM), None)
 
 
 def is_ours(caught: int, number: int) -> bool:

@@ -3,13 +3,14 @@
 Covers: the program's and its descendants' resident size, and use against the tightest of its groups and the machine.
 Does not cover: how often to read (`pace.py`). Page cache that the kernel would drop is not counted as use; that figure
 is dear to read (the kernel sums it up on demand), so it is refreshed once a second, and more often only where use changes
-much or comes near the limit.
+much or comes near the limit; so is the limit itself, which may be changed while the program runs. Where a group may use
+swap, both use and limit are those of memory and swap together.
 """
 
 from __future__ import annotations
 
 from crashcart.probe.gpu import GpuReader
-from crashcart.probe.memory import MemoryGroup, find_groups, read_host
+from crashcart.probe.memory import MemoryGroup, Swap, find_groups, group_swap, read_host
 from crashcart.probe.process import ProcessReader, ProcessTree, process_name, proportional_bytes
 from crashcart.sample import Sample
 
@@ -24,26 +25,39 @@ SHARING_FRACTION, SHARING_S = 0.6, 0.5
 
 
 class Bound:
-    """One memory group with a limit, and the reclaimable part of its use as last read."""
+    """One memory group, its limit and the reclaimable part of its use as last read."""
 
-    def __init__(self, group: MemoryGroup, limit_bytes: int) -> None:
+    def __init__(self, group: MemoryGroup) -> None:
         self.group = group
-        self.limit_bytes = limit_bytes
+        self._limit_bytes: int | None = None
         self._reclaimable_bytes = 0
-        self._read_at_s = float("-inf")
+        self._read_at_s = self._asked_at_s = float("-inf")
         self._usage_bytes = 0
 
-    def used_bytes(self, at_s: float) -> int | None:
-        """Use without the page cache that can be dropped."""
-        usage = self.group.usage_bytes()
-        if usage is None:
+    def read(self, at_s: float, swap: Swap) -> tuple[int, int] | None:
+        """Use without the page cache that can be dropped, and the limit; None where there is none. Swap that others have
+        taken counts as used: it is not there for the group any more."""
+        limit = self._limit_bytes if self._limit_bytes is not None else self._new_limit(at_s)
+        usage = self.group.usage_bytes() if limit is not None else None
+        if limit is None or usage is None:
             return None
-        near = usage >= NEAR_FRACTION * self.limit_bytes
-        moved = abs(usage - self._usage_bytes) >= MOVED_FRACTION * self.limit_bytes
+        near = usage >= NEAR_FRACTION * limit
+        moved = abs(usage - self._usage_bytes) >= MOVED_FRACTION * limit
         if at_s - self._read_at_s >= (REFRESH_NEAR_S if near or moved else REFRESH_FAR_S):
             self._reclaimable_bytes = self.group.reclaimable_bytes() or 0
+            self._limit_bytes = self.group.limit_bytes()
             self._read_at_s, self._usage_bytes = at_s, usage
-        return max(0, usage - self._reclaimable_bytes)
+        if self._limit_bytes is None:
+            return None
+        used_bytes = max(0, usage - self._reclaimable_bytes)
+        return used_bytes + swap.total_bytes - swap.free_bytes, self._limit_bytes + swap.total_bytes
+
+    def _new_limit(self, at_s: float) -> int | None:
+        """A group without a limit is looked at once a second: it may be given one."""
+        if at_s - self._asked_at_s >= REFRESH_FAR_S:
+            self._asked_at_s = at_s
+            self._limit_bytes = self.group.limit_bytes()
+        return self._limit_bytes
 
 
 class Gauge:
@@ -55,8 +69,7 @@ class Gauge:
         """A limit that no kernel enforces, on what the program and its descendants hold."""
         self.process = ProcessReader(pid)
         self.groups = find_groups(pid)
-        limits = [(group, group.limit_bytes()) for group in self.groups]
-        self.bounds = [Bound(group, limit) for group, limit in limits if limit is not None]
+        self.bounds = [Bound(group) for group in self.groups]
         self.tree = ProcessTree(pid)
         self.descendants: dict[int, tuple[str, int]] = {}
         """Name and last resident bytes of each living descendant."""
@@ -137,10 +150,8 @@ class Gauge:
         if host is not None and host.total_bytes is not None and host.available_bytes is not None:
             free_bytes = host.available_bytes + (host.swap_free_bytes or 0)
             found.append((max(0, host.total_bytes - free_bytes), host.total_bytes))
-        for bound in self.bounds:
-            used = bound.used_bytes(at_s)
-            if used is not None:
-                found.append((used, bound.limit_bytes))
+        swap = group_swap(self.groups, host)
+        found += [pair for bound in self.bounds if (pair := bound.read(at_s, swap)) is not None]
         return min(found, key=lambda pair: pair[1] - pair[0], default=(None, None))
 
     def _unshared(self, at_s: float, held_bytes: int) -> int:

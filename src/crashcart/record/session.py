@@ -12,6 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,6 +130,9 @@ def _start(
     try:
         pid = spawn.spawn(argv, environment, mask, manner.own_group)
     except spawn.CannotStartError:
+        if attendant is not None:
+            with suppress(Exception):
+                attendant.end()
         if recorder is not None:
             store.remove(recorder.folder)
         raise

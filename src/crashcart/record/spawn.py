@@ -34,17 +34,31 @@ def hooked_environment(environment: Mapping[str, str], folder: Path) -> dict[str
     """The environment in which interpreters find our hook and the loader finds our library."""
     hooked = dict(environment)
     hooked[RECORDING_VARIABLE] = str(folder)
-    path = hooked.get("PYTHONPATH", "")
-    if path.split(os.pathsep)[0] != str(
-        INSIDE
-    ):  # the rest stays to the letter: an empty entry means the working directory
-        hooked["PYTHONPATH"] = f"{INSIDE}{os.pathsep}{path}" if path else str(INSIDE)
+    path, inside = hooked.get("PYTHONPATH", ""), _inside(folder)
+    # The rest stays to the letter: an empty entry means the working directory.
+    if inside is not None and path.split(os.pathsep)[0] != str(inside):
+        hooked["PYTHONPATH"] = f"{inside}{os.pathsep}{path}" if path else str(inside)
     native = library()
     if native is not None and " " not in str(native) and ":" not in str(native):
         loaded = hooked.get("LD_PRELOAD", "")
         if str(native) not in loaded.replace(":", " ").split():
             hooked["LD_PRELOAD"] = f"{loaded}:{native}" if loaded else str(native)
     return hooked
+
+
+def _inside(folder: Path) -> Path | None:
+    """The hook's folder by a name that PYTHONPATH can hold: its own, or that of a link in the recording; None where neither
+    can be, and the program goes unhooked."""
+    if os.pathsep not in str(INSIDE):
+        return INSIDE
+    link = folder / "inside"
+    if os.pathsep in str(link):
+        return None
+    try:
+        link.symlink_to(INSIDE)
+    except OSError:
+        return None
+    return link
 
 
 def spawn(argv: Sequence[str], environment: Mapping[str, str], mask: Iterable[int], own_group: bool = False) -> int:

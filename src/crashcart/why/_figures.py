@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crashcart.evidence import GpuDevice, Log
-from crashcart.units import GIB, KIB, MIB, size
+from crashcart.evidence import Event, GpuDevice, Log
+from crashcart.units import GIB, KIB, MIB, duration, size
+from crashcart.why._guarded import gpu_warnings
 
 _SHAPE = re.compile(
     r"\[\s*(?:\d+|\?|None)(?:\s*,\s*(?:\d+|\?|None))*\s*,?\s*\]|\(\s*(?:\d+|\?|None)?\s*(?:,\s*(?:\d+|\?"
@@ -94,9 +95,15 @@ def requested_bytes(words: str) -> int | None:
     return count * _TYPE_BYTES[name.lower()]
 
 
-def held_by_others(words: str, log: Log | None, gpus: tuple[GpuDevice, ...] | None) -> Holding | None:
-    """Whether a device was mostly full without this program: by PyTorch's figures, the start-up lines or NVML."""
-    for holding in (_from_torch(words), _from_start_lines(log), *_from_devices(gpus)):
+def held_by_others(
+    words: str,
+    log: Log | None,
+    gpus: tuple[GpuDevice, ...] | None,
+    events: tuple[Event, ...] | None = None,
+) -> Holding | None:
+    """Whether a device was mostly full without this program: by PyTorch's figures, the start-up lines, NVML, or what the
+    guard saw while the program ran."""
+    for holding in (_from_torch(words), _from_start_lines(log), *_from_devices(gpus), *_from_guard(events)):
         if holding and _is_taken(holding):
             return holding
     return None
@@ -144,6 +151,15 @@ def _from_devices(gpus: tuple[GpuDevice, ...] | None) -> Iterator[Holding]:
         yield Holding(
             gpu.total_bytes, gpu.free_bytes, None, f"at the start of the program, device {gpu.index} ({gpu.name})"
         )
+
+
+def _from_guard(events: tuple[Event, ...] | None) -> Iterator[Holding]:
+    """Only where the driver told this program's own share: without it, what others hold is not known."""
+    for event in gpu_warnings(events):
+        used, total, own = (event.facts.get(name) for name in ("used_bytes", "total_bytes", "own_bytes"))
+        if isinstance(used, int) and isinstance(total, int) and isinstance(own, int):
+            device = f"device {event.facts.get('device')} ({event.facts.get('device_name')})"
+            yield Holding(total, max(0, total - used), own, f"after {duration(event.at_s)}, {device}")
 
 
 def _amount(pattern: re.Pattern[str], text: str) -> int | None:

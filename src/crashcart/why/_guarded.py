@@ -1,6 +1,6 @@
 """What the guard saw and did in a run, in words for a verdict about memory.
 
-Covers: refusals, airbag, exceptions, as the recording has them.
+Covers: refusals, airbag, exceptions, GPUs that filled up, as the recording has them.
 Does not cover: judging. No rule is declared here.
 """
 
@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from crashcart.evidence import ErrorRecord, Event
 from crashcart.finding import MEMORY_CAUSES, Finding
-from crashcart.units import plural, size
+from crashcart.units import duration, plural, size
 
+_GPU_STEPS = ("gpu-warn", "gpu-again")
 RECENT_S = 3.0
 
 
@@ -36,6 +37,21 @@ def guard_words(events: tuple[Event, ...] | None) -> tuple[str, ...]:
         did.append("asked for an exception")
     off = [event.text for step, event in steps if step == "off"]
     return (f"the guard {', '.join(did)}",) * bool(did) + tuple(f"the guard was {text}" for text in off)
+
+
+def gpu_warnings(events: tuple[Event, ...] | None) -> tuple[Event, ...]:
+    """The guard's last word on each GPU that was nearly full."""
+    last = {
+        event.facts.get("device"): event
+        for event in events or ()
+        if event.kind == "guard" and event.facts.get("step") in _GPU_STEPS
+    }
+    return tuple(last.values())
+
+
+def gpu_words(events: tuple[Event, ...] | None) -> tuple[str, ...]:
+    """What the guard saw of GPUs that filled up, a line for each."""
+    return tuple(f"the guard saw after {duration(event.at_s)}: {event.text}" for event in gpu_warnings(events))
 
 
 def guard_message(error: ErrorRecord, events: tuple[Event, ...] | None) -> str | None:

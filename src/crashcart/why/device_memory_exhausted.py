@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.evidence import Ending, ErrorRecord, GpuDevice, Log
+from crashcart.evidence import Ending, ErrorRecord, Event, GpuDevice, Log
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._figures import allocated_shape, allocator_stats, held_by_others, requested_bytes, type_named
+from crashcart.why._guarded import gpu_words
 from crashcart.why._said import Kind
 from crashcart.why._statement import conclude
 from crashcart.why._text import stated
@@ -20,6 +21,7 @@ def device_memory_exhausted(
     log: Log | None = None,
     ending: Ending | None = None,
     gpus: tuple[GpuDevice, ...] | None = None,
+    events: tuple[Event, ...] | None = None,
 ) -> Iterator[Finding]:
     """The program's own model, batch or tensors do not fit the device's memory.
 
@@ -30,8 +32,8 @@ def device_memory_exhausted(
 
     ## How we know
 
-    The message states an OOM on a GPU allocator (`GPU_0_bfc`, CUDA, XLA), and nothing shows that the device was already
-    mostly full when the program started (then another rule speaks).
+    The message states an OOM on a GPU allocator (`GPU_0_bfc`, CUDA, XLA), and nothing shows that others held most of the
+    device, at the start or when the guard saw it fill up (then another rule speaks).
 
     ## What to do
 
@@ -39,7 +41,7 @@ def device_memory_exhausted(
     prediction and evaluation in chunks.
     """
     for statement in stated(Kind.DEVICE_MEMORY, errors, log, ending):
-        if held_by_others(statement.words, log, gpus):
+        if held_by_others(statement.words, log, gpus, events):
             return
         asked, shape = requested_bytes(statement.words), allocated_shape(statement.words)
         what = f"{size(asked)} more" if asked else "one more tensor"
@@ -55,6 +57,7 @@ def device_memory_exhausted(
             _remedy(statement.words, shape),
             *([stats] if stats else []),
             *free,
+            *gpu_words(events),
         )
 
 

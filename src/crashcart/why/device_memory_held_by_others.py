@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.evidence import Ending, ErrorRecord, GpuDevice, Log
+from crashcart.evidence import Ending, ErrorRecord, Event, GpuDevice, Log
 from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
@@ -30,6 +30,7 @@ def device_memory_held_by_others(
     log: Log | None = None,
     ending: Ending | None = None,
     gpus: tuple[GpuDevice, ...] | None = None,
+    events: tuple[Event, ...] | None = None,
 ) -> Iterator[Finding]:
     """Another process or framework held the device's memory, or preallocation left nothing for cuDNN and cuBLAS.
 
@@ -40,21 +41,21 @@ def device_memory_held_by_others(
 
     ## How we know
 
-    Little of the device was free at the start (TensorFlow's start-up lines, NVML), or PyTorch's figures show that the
-    program held a small part of a full device, or a library handle could not be created at all. The last alone does not
-    prove it: an old cuDNN fails in the same words.
+    Little of the device was free at the start (TensorFlow's start-up lines, NVML), or PyTorch's figures or the guard's
+    own look at the device show that the program held a small part of a full one, or a library handle could not be
+    created at all. The last alone does not prove it: an old cuDNN fails in the same words.
 
     ## What to do
 
     See who holds the device with nvidia-smi and end it; let frameworks take memory as they need it.
     """
     for statement in stated(Kind.DEVICE_MEMORY, errors, log, ending):
-        holding = held_by_others(statement.words, log, gpus)
+        holding = held_by_others(statement.words, log, gpus, events)
         if holding:
             figures = (holding.fact(), *_users(gpus))
             yield conclude(statement, _headline(holding), _REMEDY, *figures, cause=Cause.GPU_MEMORY_TAKEN)
     for statement in stated(Kind.DEVICE_TAKEN, errors, log, ending):
-        holding = held_by_others(statement.words, log, gpus)
+        holding = held_by_others(statement.words, log, gpus, events)
         facts = [holding.fact()] if holding else ["cuDNN and cuBLAS need some device memory of their own to start"]
         yield conclude(
             statement,

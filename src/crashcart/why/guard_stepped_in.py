@@ -11,7 +11,11 @@ from crashcart.why import _thrift
 from crashcart.why._guarded import guard_message
 from crashcart.why._place import held_words
 
-_CAUSES = {"container limit": Cause.CONTAINER_MEMORY, "the machine's memory": Cause.HOST_MEMORY}
+_CAUSES = {
+    "container limit": Cause.CONTAINER_MEMORY,
+    "container limit, with swap": Cause.CONTAINER_MEMORY,
+    "the machine's memory": Cause.HOST_MEMORY,
+}
 
 
 @rule("W114", "guard-stepped-in", Rank.MECHANISM)
@@ -51,7 +55,8 @@ def guard_stepped_in(
             (first, *(line.strip() for line in rest if not line.strip().startswith(("try ", "held:")))),
             (
                 *_thrift.for_line(where),
-                "catch it (`except MemoryError`) and go on with less: every variable is as it was",
+                "catch it (`except MemoryError`) and go on with less: all objects are still there, only what the line was doing"
+                " may be half done",
                 *_thrift.for_limit(None, limit.bytes if limit else None, limit.kind if limit else "machine"),
             ),
             Confidence.CERTAIN,

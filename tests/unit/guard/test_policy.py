@@ -106,6 +106,15 @@ def test_freeing_what_was_promised_ends_the_promise() -> None:
     assert after(CALM, given, freed).left_bytes == 2 * GIB - RESERVE
 
 
+def test_what_an_ended_process_never_touched_is_promised_no_longer() -> None:
+    given = replace(CALM, at_s=1.01, net_bytes=GIB)
+    ended = replace(given, at_s=1.02, untouched_bytes=512 * MIB)
+    assert after(CALM, given, ended).left_bytes == GIB + 512 * MIB - RESERVE
+    assert after(CALM, given, ended, replace(ended, at_s=1.03)).left_bytes == GIB + 512 * MIB - RESERVE, "once"
+    larger = replace(ended, limit_bytes=2 * LIMIT)
+    assert after(CALM, given, larger).left_bytes == larger.room_bytes - 512 * MIB, "also while the limit changes"
+
+
 def test_without_room_small_blocks_are_squeezed_until_there_is_room_again() -> None:
     assert Step.SQUEEZE in after(CALM, SHORT).steps
     assert Step.SQUEEZE not in after(CALM, SHORT, replace(SHORT, at_s=1.1)).steps
@@ -191,6 +200,33 @@ def test_a_program_is_stopped_only_where_that_was_asked_for() -> None:
         taken += decision.steps
     assert taken.count(Step.STOP) == 1
     assert Step.STOP not in after(*bare).steps
+
+
+def stubborn(period_s: float, given_back_bytes: int) -> list[Step]:
+    """What is done to a program that takes each exception at once and grows again, in eight seconds."""
+    state, taken, raised, held = State(), [], 0, GIB
+    for look in range(160):
+        held += 4 * MIB
+        if look % int(20 * period_s) == 0:
+            held -= given_back_bytes
+        view = replace(SHORT, bound_bytes=0, at_s=1.0 + look / 20, held_bytes=held, raised_count=raised)
+        decision = decide(state, view, stop=True)
+        state = decision.state
+        raised += Step.RAISE in decision.steps
+        taken += decision.steps
+    return taken
+
+
+def test_stopping_counts_from_the_first_request_whatever_the_program_catches() -> None:
+    taken = stubborn(1.0, 0)
+    assert taken.count(Step.STOP) == 1 and taken.count(Step.RAISE) > 1
+    first, stop = taken.index(Step.RAISE), taken.index(Step.STOP)
+    assert Step.RAISE in taken[first + 1 : stop], "it took an exception in between"
+
+
+def test_a_program_that_becomes_smaller_is_not_stopped() -> None:
+    taken = stubborn(2.5, 2 * RESERVE)
+    assert Step.STOP not in taken and taken.count(Step.RAISE) > 1
 
 
 def test_getting_ready_is_asked_for_once_per_shortage() -> None:

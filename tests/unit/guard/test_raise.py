@@ -6,12 +6,15 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bench.group import enter, memory_group, unavailable
+from crashcart.blackbox.read import read_recording
+from crashcart.record.gauge import REFRESH_FAR_S
 from tests.conftest import Crashcart
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=str(unavailable()))
@@ -164,6 +167,38 @@ def test_a_limit_larger_than_the_machine_is_said(crashcart: Crashcart) -> None:
     assert done.stdout == "ran\n" and "is more than the machine has" in done.stderr
 
 
+def test_a_limit_larger_than_the_container_is_said_once_and_the_smaller_holds(guarded: Guarded) -> None:
+    source = GROW + "rows = []\ntry:\n    grow(rows)\nexcept MemoryError as error:\n    print(error)\n"
+    done = guarded(source, "--limit", "400M")
+    assert done.stderr.count("the limit of 400 MiB is more than the container may use (160 MiB)") == 1
+    assert "of 160 MiB (container limit)" in done.stdout
+
+
+@pytest.mark.parametrize(("first_mb", "then_mb"), [(400, 160), (120, 200)])
+def test_a_containers_limit_that_changes_is_followed(
+    crashcart: Crashcart, tmp_path: Path, first_mb: int, then_mb: int
+) -> None:
+    source = GROW + (
+        "print('ready', flush=True)\ninput()\nrows = []\n"
+        "try:\n    grow(rows)\nexcept MemoryError as error:\n    rows.clear()\n    print(error)\n"
+    )
+    command = [sys.executable, "-m", "crashcart", "run", "--airbag", "off", "--", sys.executable]
+    with memory_group(first_mb) as place:
+        assert place is not None
+        program = subprocess.Popen(
+            [*command, crashcart.program(source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=crashcart.environment, preexec_fn=lambda: enter(place),
+        )  # fmt: skip
+        assert program.stdout is not None and program.stdout.readline() == "ready\n"
+        limit = next(each for each in (place / "memory.limit_in_bytes", place / "memory.max") if each.exists())
+        limit.write_text(str(then_mb << 20))
+        time.sleep(2 * REFRESH_FAR_S)
+        said, _ = program.communicate("go\n", timeout=60)
+    assert f"of {then_mb} MiB (container limit)" in said
+    changed = [each.text for each in read_recording(crashcart.last()).events or () if each.facts.get("step") == "limit"]
+    assert changed == [f"container limit changed: {first_mb} MiB to {then_mb} MiB"]
+
+
 def test_a_limit_below_what_is_used_is_met_with_an_exception(guarded: Guarded) -> None:
     source = "import time\nblock = b'x' * 150_000_000\ntry:\n    time.sleep(2)\n    print('slept')\nexcept MemoryError as error:\n    print(error)\n"
     done = guarded(source, "--limit", "100M", limit_mb=400)
@@ -179,6 +214,14 @@ def test_pages_that_forked_workers_share_count_once(crashcart: Crashcart) -> Non
     )
     done = crashcart("run", "--limit", "300M", "--", sys.executable, crashcart.program(source, "forks.py"))
     assert (done.stdout, done.stderr) == ("fine 100000000\n", "")
+
+
+def test_a_recording_that_loses_its_files_takes_nothing_from_the_guard(guarded: Guarded) -> None:
+    source = GROW + (
+        "import os\nos.unlink(os.environ['CRASHCART_RECORDING'] + '/guard')\nrows = []\n"
+        "try:\n    grow(rows)\nexcept MemoryError as error:\n    rows.clear()\n    print(error)\n"
+    )
+    assert "(container limit)" in guarded(source).stdout
 
 
 def test_a_module_is_told_as_a_script_is(guarded: Guarded, tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Crashcart
+from tests.conftest import ROOT, Crashcart
 
 PYTHON = sys.executable
 
@@ -26,8 +28,6 @@ def test_sys_path_and_modules_look_as_without_us(crashcart: Crashcart) -> None:
     source = "import sys\nprint(sys.path)\nprint(sorted(m for m in sys.modules if 'crashcart' in m and not m.startswith('_crashcart')))\n"
     program = crashcart.program(source)
     plain = crashcart("run", "--", PYTHON, program).stdout
-    import subprocess
-
     assert plain == subprocess.run([PYTHON, program], capture_output=True, text=True).stdout
 
 
@@ -40,6 +40,24 @@ def test_an_existing_sitecustomize_still_runs(crashcart: Crashcart) -> None:
     )
     assert done.out == "True\n"
     assert inside(done.folder, "start")
+
+
+def test_a_package_in_a_folder_with_a_colon_is_hooked_all_the_same(crashcart: Crashcart) -> None:
+    place = crashcart.scratch / "a:b"
+    shutil.copytree(ROOT / "src" / "crashcart", place / "crashcart", ignore=shutil.ignore_patterns("__pycache__"))
+    source = (
+        "import os, signal, sys\n"
+        "print(callable(signal.getsignal(50)), os.environ['CRASHCART_INSIDE'])\nprint(sys.path)\n"
+    )
+    program = crashcart.program(source)
+    start = f"import sys\nsys.path.insert(0, {str(place)!r})\nfrom crashcart.cli.main import main\n"
+    start += f"sys.exit(main(['run', '--', sys.executable, {program!r}]))\n"
+    done = subprocess.run([PYTHON, "-c", start], capture_output=True, text=True, env=crashcart.environment)
+    inside_module = place / "crashcart" / "guard" / "inside" / "_crashcart_guard.py"
+    plain = subprocess.run([PYTHON, "-c", "import sys; print(sys.path[1:])"], capture_output=True, text=True).stdout
+    assert done.stdout.splitlines()[0] == f"True {inside_module}", done.stderr
+    assert done.stdout.splitlines()[1].partition(", ")[2] == plain.strip()[1:]
+    assert inside(crashcart.last(), "start")
 
 
 def test_an_uncaught_exception_is_recorded_with_its_chain_and_line(crashcart: Crashcart) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crashcart.evidence import Ending, ErrorRecord, Evidence, Frame, GpuDevice
+from crashcart.evidence import Ending, ErrorRecord, Event, Evidence, Frame, GpuDevice
 from crashcart.finding import Confidence
 from crashcart.probe.log import find_errors, parse_log
 from crashcart.rule import examine, load_rules
@@ -18,6 +18,7 @@ from crashcart.units import GIB, MIB
 from crashcart.why import _wordings, _wordings_code, _wordings_files
 from crashcart.why._advice import Advice, advise
 from crashcart.why._figures import allocator_stats, held_by_others, requested_bytes, shapes_in
+from crashcart.why._guarded import gpu_words
 from crashcart.why._kinds import kind_of
 from crashcart.why._message import looks_own, take_apart
 from crashcart.why._said import CAUSES, Force, Kind, said_by_error, said_by_line
@@ -150,6 +151,23 @@ def test_a_device_is_held_by_others_only_if_others_hold_most_of_it() -> None:
     idle = GpuDevice(0, "T4", 16 * GIB, 15 * GIB)
     assert held_by_others("", None, (idle,)) is None
     assert held_by_others("", None, (GpuDevice(0, "T4", 16 * GIB, GIB),)) is not None
+
+
+def seen(own_bytes: int | None, at_s: float = 9.0) -> Event:
+    facts = {"step": "gpu-warn", "device": 0, "device_name": "T4", "used_bytes": 15 * GIB, "total_bytes": 16 * GIB}
+    return Event(at_s, "guard", "GPU 0 (T4) is nearly full", facts={**facts, "own_bytes": own_bytes})
+
+
+def test_what_the_guard_saw_of_a_device_counts_where_the_share_is_known() -> None:
+    taken = held_by_others("", None, None, (seen(GIB),))
+    assert taken is not None
+    assert (
+        taken.fact() == "after 9.0 s, device 0 (T4): 1.00 GiB of 16.0 GiB were free; this program itself held 1.00 GiB"
+    )
+    assert held_by_others("", None, None, (seen(14 * GIB),)) is None
+    assert held_by_others("", None, None, (seen(None),)) is None, "whose memory it was is not known"
+    assert held_by_others("", None, None, (seen(GIB), seen(14 * GIB, 20.0))) is None, "the last word counts"
+    assert gpu_words((seen(None), seen(GIB, 20.0))) == ("the guard saw after 20 s: GPU 0 (T4) is nearly full",)
 
 
 def test_the_account_of_the_allocator_is_read() -> None:

@@ -55,14 +55,14 @@
  * have to be given back as a large one: from here on, a look at what was given. */
 #define NEARLY_LARGE (128 * KIB)
 
-/* The file <CRASHCART_RECORDING>/guard, little endian. The watcher creates it at its full size before the program
- * starts; guard/shared.py holds the same offsets. */
+/* The file <CRASHCART_RECORDING>/guard, little endian: a link to one in memory, so that no stalled disk stalls us, or the
+ * file itself. The watcher creates it at its full size before the program starts; guard/shared.py holds the same offsets. */
 #define GUARD_MAGIC "CCGUARD"
-#define GUARD_VERSION 1
+#define GUARD_VERSION 2
 #define GUARD_FILE "/guard"
 #define GUARD_BYTES (64 * KIB)
 #define REFUSALS 16
-#define SLOTS 64 /* what fits before the directory */
+#define SLOTS 512
 #define DIRECTORY_BYTES 4096
 
 enum { LEVEL_LOADED = 1, LEVEL_REACHED = 2, LEVEL_IN_USE = 4, LEVEL_FAILED = 8 };
@@ -76,13 +76,17 @@ struct refusal {
     char who[24];
 };
 
+/* Only its process counts here, and only the watcher frees it, when that has ended: so what it held is taken back once. */
 struct slot {
-    _Atomic int32_t pid;
+    _Atomic uint64_t owner; /* the process, and above it a number that is given once; 0: free, and all else is 0, too */
     _Atomic uint32_t level;
-    _Atomic uint64_t airbag_bytes;
     _Atomic uint32_t error;
-    _Atomic uint32_t descriptor; /* of the airbag's file, for the watcher to look at */
-    uint32_t unused[2];
+    _Atomic int64_t net_bytes;     /* large blocks given out less those freed */
+    _Atomic uint64_t airbag_bytes; /* in use now */
+    _Atomic uint64_t sparse_bytes; /* the part of it that takes no disk space until it is touched */
+    _Atomic uint64_t mark;         /* AT_RANDOM: tells this program from the next in the same process */
+    _Atomic uint32_t descriptor;   /* of the airbag's file, for the watcher to look at */
+    uint32_t unused[3];
 };
 
 struct guard {
@@ -95,8 +99,9 @@ struct guard {
     uint32_t unused;
     _Atomic uint64_t bound_bytes;
     _Atomic uint64_t floor_bytes;
-    _Atomic int64_t net_bytes;
-    _Atomic uint64_t airbag_bytes;
+    _Atomic uint32_t slots_given; /* so far */
+    _Atomic uint32_t slot_top;    /* no slot from this one on was ever taken */
+    uint64_t unused_too;
     _Atomic uint64_t airbag_python_bytes;
     _Atomic uint64_t airbag_served_bytes;
     _Atomic uint64_t refused_count;
@@ -104,18 +109,20 @@ struct guard {
     char reserved[32];
     _Atomic uint64_t raised_count; /* exceptions; counted by the module inside */
     _Atomic int64_t dense_below;   /* with less left than this, a block is touched as soon as it is given out */
-    _Atomic int64_t sparse_bytes;  /* the part of airbag_bytes that takes no disk space until it is touched */
+    uint64_t unused_again;
     _Atomic int64_t cushion;       /* what large blocks of native code must leave: its own code has to stay in memory */
     _Atomic uint64_t seen_request; /* the last request that the module inside has looked at */
-    char reserved_too[856];
-    struct slot slots[SLOTS];
+    char reserved_too[2904];
     char directory[DIRECTORY_BYTES];
+    char talk[24 * KIB]; /* between the watcher and the module inside */
+    struct slot slots[SLOTS];
 };
 
 _Static_assert(sizeof(void *) == 8, "the reservation needs the address space of 64 bits");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the counters must be atomic without locks, also between processes");
 _Static_assert(sizeof(struct refusal) == 64 && offsetof(struct guard, refusals) == 96, "the ring of refusals");
-_Static_assert(sizeof(struct slot) == 32 && offsetof(struct guard, slots) == 2048, "the slots");
+_Static_assert(sizeof(struct slot) == 64 && offsetof(struct guard, slots) == 32768, "the slots");
+_Static_assert(sizeof(struct guard) == GUARD_BYTES, "the file");
 _Static_assert(offsetof(struct guard, raised_count) == 1152, "the words behind the refusals");
 _Static_assert(offsetof(struct guard, directory) == 4096, "the directory");
 
@@ -183,8 +190,9 @@ bool is_squeezed_now(void); /* the same, for the slower paths; a watcher that wa
 bool budget_take(size_t bytes);                  /* false: over budget, by the figure of the last sample */
 bool budget_wait(size_t bytes, bool has_airbag); /* also by a newer one */
 void budget_correct(int64_t taken, int64_t before, int64_t after);
-bool airbag_count_up(size_t bytes, bool bounded); /* false: over the bound */
-void airbag_count_down(size_t bytes);
+bool airbag_count_up(size_t bytes, bool sparse); /* false: over the bound */
+void airbag_count_copy(size_t bytes, size_t sparse_bytes);
+void airbag_count_down(size_t bytes, bool sparse);
 void airbag_count_served(size_t bytes, bool by_python);
 void slot_take(void);
 void slot_mark(uint32_t level, int error);
@@ -254,6 +262,7 @@ bool pool_next_run(size_t *page, size_t *end, bool *sparse);
 size_t page_bytes(void);
 
 bool pool_is_ours(void);
+size_t pool_sparse_bytes(void);
 
 /* With the lock held. */
 void *pool_allocate_locked(const struct wish *wish);

@@ -2,12 +2,13 @@
  *
  * The watcher stores how many bytes may still be allocated at each of its samples; every process takes its large blocks
  * off that word and gives them back when they are freed. So there is no race between a large block and the next sample.
+ * What a process holds is counted in its own slot alone: when it ends, however that is, the watcher frees the slot.
  */
 #define _GNU_SOURCE
 #include "airbag.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <sys/auxv.h>
 
 #define WATCHER_SILENT_NS 3000000000 /* then it is dead or stopped, and the figure means nothing */
 #define WAIT_AT_MOST_NS 600000000
@@ -86,34 +87,56 @@ void budget_correct(int64_t taken, int64_t before, int64_t after)
     if (more != taken)
         atomic_fetch_sub_explicit(&guard->left, more - taken, memory_order_relaxed);
     if (more != 0)
-        atomic_fetch_add_explicit(&guard->net_bytes, more, memory_order_relaxed);
+        atomic_fetch_add_explicit(&slot->net_bytes, more, memory_order_relaxed);
 }
 
-bool airbag_count_up(size_t bytes, bool bounded)
+static uint64_t dense_bytes(struct slot *of)
 {
-    uint64_t before = atomic_fetch_add(&guard->airbag_bytes, bytes);
-    uint64_t bound = atomic_load(&guard->bound_bytes);
-    int64_t sparse = atomic_load(&guard->sparse_bytes); /* takes no disk space of its own accord */
-    before -= sparse > 0 && (uint64_t)sparse < before ? (uint64_t)sparse : 0;
-    if (bounded && (before > bound || bytes > bound - before)) {
-        atomic_fetch_sub(&guard->airbag_bytes, bytes);
-        return false;
-    }
+    uint64_t sparse = atomic_load(&of->sparse_bytes), all = atomic_load(&of->airbag_bytes);
+    return all > sparse ? all - sparse : 0;
+}
+
+/* On disk, over all processes; one without a slot sees at least its own. */
+static uint64_t all_dense_bytes(void)
+{
+    uint32_t top = atomic_load(&guard->slot_top);
+    uint64_t sum = slot == &no_slot ? dense_bytes(slot) : 0;
+    for (uint32_t i = 0; i < top && i < SLOTS; i++)
+        sum += dense_bytes(&guard->slots[i]);
+    return sum;
+}
+
+/* Counted as sparse first: the watcher is not to see zeroes as memory on disk for a moment. */
+void airbag_count_copy(size_t bytes, size_t sparse_bytes)
+{
+    atomic_fetch_add(&slot->sparse_bytes, sparse_bytes);
     atomic_fetch_add(&slot->airbag_bytes, bytes);
-    return true;
 }
 
-static uint64_t take_at_most(_Atomic uint64_t *counter, uint64_t bytes)
+/* Zeroes take no disk space of their own accord, and have no bound. */
+bool airbag_count_up(size_t bytes, bool sparse)
 {
-    uint64_t there = atomic_load(counter), taken;
-    do
-        taken = there < bytes ? there : bytes;
-    while (!atomic_compare_exchange_weak(counter, &there, there - taken));
-    return taken;
+    airbag_count_copy(bytes, sparse ? bytes : 0);
+    if (sparse || all_dense_bytes() <= atomic_load(&guard->bound_bytes))
+        return true;
+    airbag_count_down(bytes, false);
+    return false;
 }
 
-/* Never more than this process has counted: the watcher may have taken a slot for that of an ended process. */
-void airbag_count_down(size_t bytes) { take_at_most(&guard->airbag_bytes, take_at_most(&slot->airbag_bytes, bytes)); }
+static void take_at_most(_Atomic uint64_t *counter, uint64_t bytes)
+{
+    uint64_t there = atomic_load(counter);
+    while (!atomic_compare_exchange_weak(counter, &there, there < bytes ? 0 : there - bytes))
+        ;
+}
+
+/* Never more than was counted: a child with a private copy has counted nothing. */
+void airbag_count_down(size_t bytes, bool sparse)
+{
+    take_at_most(&slot->airbag_bytes, bytes);
+    if (sparse)
+        take_at_most(&slot->sparse_bytes, bytes);
+}
 
 void airbag_count_served(size_t bytes, bool by_python)
 {
@@ -131,36 +154,32 @@ void slot_mark(uint32_t level, int error)
 
 void slot_tell_descriptor(int fd) { atomic_store(&slot->descriptor, (uint32_t)fd); }
 
-static bool is_gone(int32_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
-
-/* Take the slot if it belongs to that process (0: to none). */
-static bool take_from(struct slot *candidate, int32_t from, int32_t pid)
+static void raise_top(uint32_t top)
 {
-    if (!atomic_compare_exchange_strong(&candidate->pid, &from, pid))
+    uint32_t known = atomic_load(&guard->slot_top);
+    while (known < top && !atomic_compare_exchange_weak(&guard->slot_top, &known, top))
+        ;
+}
+
+static bool take_if_free(uint32_t index, uint64_t owner)
+{
+    uint64_t nobody = 0;
+    if (!atomic_compare_exchange_strong(&guard->slots[index].owner, &nobody, owner))
         return false;
-    slot = candidate;
-    take_at_most(&guard->airbag_bytes, atomic_exchange(&slot->airbag_bytes, 0));
-    atomic_store(&slot->level, 0);
-    atomic_store(&slot->error, 0);
-    atomic_store(&slot->descriptor, 0);
+    raise_top(index + 1);
+    slot = &guard->slots[index];
+    atomic_store(&slot->mark, getauxval(AT_RANDOM));
     return true;
 }
 
-/* One's own from before an exec, a free one, or that of a process that has ended; else the process goes without. */
+/* A free one; where there is none, the process counts for itself. One's own from before an exec is freed by the watcher, as
+ * are those of processes that have ended. */
 void slot_take(void)
 {
-    int32_t pid = getpid();
+    uint64_t number = atomic_fetch_add(&guard->slots_given, 1) + 1;
     slot = &no_slot;
-    atomic_store(&no_slot.airbag_bytes, 0);
-    for (int i = 0; i < SLOTS; i++)
-        if (atomic_load(&guard->slots[i].pid) == pid && take_from(&guard->slots[i], pid, pid))
+    no_slot = (struct slot){0};
+    for (uint32_t i = 0; i < SLOTS; i++)
+        if (take_if_free(i, number << 32 | (uint32_t)getpid()))
             return;
-    for (int i = 0; i < SLOTS; i++)
-        if (take_from(&guard->slots[i], 0, pid))
-            return;
-    for (int i = 0; i < SLOTS; i++) {
-        int32_t other = atomic_load(&guard->slots[i].pid);
-        if (is_gone(other) && take_from(&guard->slots[i], other, pid))
-            return;
-    }
 }

@@ -202,7 +202,7 @@ static void tell_parent(void)
 static void take_own_copy(void)
 {
     if (move_to_own_file())
-        airbag_count_up(pool.used_units * UNIT, false);
+        airbag_count_copy(pool.used_units * UNIT, pool_sparse_bytes());
     else
         move_to_private_memory();
     tell_parent();

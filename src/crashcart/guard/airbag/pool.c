@@ -237,34 +237,15 @@ static void *take_run(size_t count, const struct wish *wish)
     return address_of(first);
 }
 
-/* Counted as sparse first: the watcher is not to see zeroes as memory on disk for a moment. */
-static bool count_up(size_t bytes, bool sparse)
-{
-    if (sparse)
-        atomic_fetch_add(&guard->sparse_bytes, (int64_t)bytes);
-    if (airbag_count_up(bytes, !sparse))
-        return true;
-    if (sparse)
-        atomic_fetch_sub(&guard->sparse_bytes, (int64_t)bytes);
-    return false;
-}
-
-static void count_down(size_t bytes, bool sparse)
-{
-    airbag_count_down(bytes);
-    if (sparse)
-        atomic_fetch_sub(&guard->sparse_bytes, (int64_t)bytes);
-}
-
 void *pool_allocate_locked(const struct wish *wish)
 {
     size_t count = (wish->bytes + UNIT - 1) / UNIT;
     if (wish->bytes > RESERVATION_AT_MOST || !is_ready() || !file_has_room(file_descriptor(), count * UNIT) ||
-        !count_up(count * UNIT, wish->sparse))
+        !airbag_count_up(count * UNIT, wish->sparse))
         return NULL;
     void *run = take_run(count, wish);
     if (run == NULL) {
-        count_down(count * UNIT, wish->sparse);
+        airbag_count_down(count * UNIT, wish->sparse);
         return NULL;
     }
     if (wish->kind != UNIT_SMALL)
@@ -311,7 +292,7 @@ static void free_pages(size_t first, size_t count, uint16_t pages)
         unit->kind = UNIT_FREE;
         pool.used_units--;
         pool.first_free = i < pool.first_free ? i : pool.first_free;
-        count_down(UNIT, unit->sparse);
+        airbag_count_down(UNIT, unit->sparse);
     }
 }
 
@@ -403,10 +384,12 @@ size_t pool_usable(void *block)
 
 /* ---- parts of mappings ---- */
 
+static bool is_used(const struct unit *unit) { return unit->kind != UNIT_FREE && unit->kind != UNIT_LOST; }
+
 static bool is_in_use(size_t page)
 {
     struct unit *unit = &pool.units[page / pages_of_unit()];
-    return unit->kind != UNIT_FREE && unit->kind != UNIT_LOST && (unit->live >> page % pages_of_unit() & 1) != 0;
+    return is_used(unit) && (unit->live >> page % pages_of_unit() & 1) != 0;
 }
 
 /* The next run of pages in use that are alike, from *page on. */
@@ -421,6 +404,15 @@ bool pool_next_run(size_t *page, size_t *end, bool *sparse)
     for (*end = *page; *end < last && is_in_use(*end) && pool.units[*end / of_unit].sparse == *sparse; ++*end)
         ;
     return true;
+}
+
+/* With the lock held. */
+size_t pool_sparse_bytes(void)
+{
+    size_t units = 0;
+    for (size_t i = 0; i < pool.top; i++)
+        units += is_used(&pool.units[i]) && pool.units[i].sparse;
+    return units * UNIT;
 }
 
 /* Do something to each run of pages in use in the range. */
@@ -499,9 +491,9 @@ void pool_lose(uintptr_t start, uintptr_t end)
     pool_lock();
     for (size_t unit = (start - pool.base) / UNIT; pool_is_ours() && pool.base + unit * UNIT < end; unit++) {
         struct unit *lost = &pool.units[unit];
-        if (lost->kind != UNIT_FREE && lost->kind != UNIT_LOST) {
+        if (is_used(lost)) {
             pool.used_units--;
-            airbag_count_down(UNIT);
+            airbag_count_down(UNIT, lost->sparse);
         }
         lost->kind = UNIT_LOST;
     }

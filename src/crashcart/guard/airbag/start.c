@@ -95,7 +95,8 @@ static struct guard *map_guard(const char *path)
     if (fd < 0)
         return NULL;
     void *mapping = MAP_FAILED;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= (off_t)GUARD_BYTES)
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+        status.st_size >= (off_t)GUARD_BYTES)
         mapping = system_mmap(NULL, GUARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     return mapping == MAP_FAILED ? NULL : mapping;

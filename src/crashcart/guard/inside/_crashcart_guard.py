@@ -20,21 +20,26 @@ if TYPE_CHECKING:  # `typing` itself costs 5 ms
     from typing import Any
 
 GUARD_SIGNAL = 50
-REQUEST_FILE = "guard-request"
-SHARED_FILE = "guard"
-RAISED_OFFSET, SEEN_OFFSET = 1152, 1184
+FILE_NAME = "guard"
+# Where in the shared file: see guard/shared.py.
+RAISED, SEEN, CEILING = 1152, 1184, 1192
+REQUESTS, MOST_REQUESTS, FACTS_BYTES = 16384, 16, 1024
 _CDECL, _WITH_GIL = 1, 4  # how ctypes calls a function
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
-_directory = ""
+shared_file = ""
 _answered = 0
 _answering = False
 _needed: list[object] = []
 
 
 class MemoryGuardError(MemoryError):
-    """Memory would have run out: crashcart raised this in place of the kernel's kill. All variables are as they were."""
+    """Memory would have run out: crashcart raised this in place of the kernel's kill.
+
+    The process lives on with all its objects. The statement that failed may have been done in part, as with any exception:
+    a list may be half filled.
+    """
 
 
 MemoryGuardError.__module__ = "crashcart"
@@ -42,9 +47,9 @@ MemoryGuardError.__module__ = "crashcart"
 
 def start(directory: str) -> None:
     """Take the guard's requests from now on."""
-    global _directory
+    global shared_file
     _signal.signal(GUARD_SIGNAL, _Handler())
-    _directory = directory
+    shared_file = os.path.realpath(os.path.join(directory, FILE_NAME))
 
 
 def _part(name: str) -> Any:
@@ -54,7 +59,7 @@ def _part(name: str) -> Any:
 
 
 def _refusal(tid: int | None) -> Any:
-    return _part("words").refusal_of(_directory, tid)
+    return _part("words").refusal_of(shared_file, tid)
 
 
 class _Handler:
@@ -104,27 +109,36 @@ def _answer(frame: Any) -> MemoryGuardError | None:
         _get_ready() if request["ask"] == "ready" else _trim()
         return None
     finally:
-        _write_word(SEEN_OFFSET, request["number"])
+        write_word(SEEN, request["number"])
 
 
 def _exception(request: dict[str, Any], frame: Any) -> MemoryGuardError | None:
     """The exception for the main thread; none where another thread was told, or where this is no place for it."""
     global _answered
+    if _raised_count() != request["raised_count"]:  # the program was told after the guard looked, and before it asked
+        _answered = request["number"]
+        return None
     chosen = _part("places").choose(frame)
     if chosen is None or _refusal(None) is not None:  # who was refused just now has been told
         return None
     ident, frame = chosen
     words = _part("words").of_growth(request, _part("places").outward(frame))
     _answered = request["number"]
-    _count_raised()
+    write_word(RAISED, request["raised_count"] + 1)
     if ident is not None:
         _raise_in(ident, words)
     return MemoryGuardError(words) if ident is None else None
 
 
 def _request() -> dict[str, Any] | None:
-    request: dict[str, Any] = _part("words").read_facts(os.path.join(_directory, f"{REQUEST_FILE}-{os.getpid()}"))
-    return request if request.get("pid") == os.getpid() else None
+    """The last one to this process."""
+    words, last = _part("words"), None
+    table = words.read_part(shared_file, REQUESTS, MOST_REQUESTS * FACTS_BYTES)
+    for at in range(0, len(table), FACTS_BYTES):
+        facts = words.facts_of(table[at : at + FACTS_BYTES])
+        if facts.get("pid") == os.getpid() and (last is None or facts["number"] > last["number"]):
+            last = facts
+    return last
 
 
 def _get_ready() -> None:
@@ -170,17 +184,13 @@ def _simple(ctypes: Any, code: str) -> Any:
     return type("Value", (ctypes._SimpleCData,), {"_type_": code})
 
 
-def _count_raised() -> None:
-    handle = os.open(os.path.join(_directory, SHARED_FILE), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        count = int.from_bytes(os.pread(handle, 8, RAISED_OFFSET), "little")
-    finally:
-        os.close(handle)
-    _write_word(RAISED_OFFSET, count + 1)
+def _raised_count() -> int:
+    return int.from_bytes(_part("words").read_part(shared_file, RAISED, 8), "little")
 
 
-def _write_word(offset: int, value: int) -> None:
-    handle = os.open(os.path.join(_directory, SHARED_FILE), os.O_WRONLY | os.O_CLOEXEC)
+def write_word(offset: int, value: int) -> None:
+    """Store a word in the shared file."""
+    handle = os.open(shared_file, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.pwrite(handle, value.to_bytes(8, "little"), offset)
     finally:
@@ -205,7 +215,7 @@ def _explanation(tid: int | None, array: tuple[Any, ...], frame: Any) -> str | N
         if refusal is None:
             return None
         frames = _part("places").outward(frame)
-        return str(_part("words").of_refusal(_directory, refusal, array, frames))
+        return str(_part("words").of_refusal(shared_file, refusal, array, frames))
     except Exception as failure:
         _note_failure(failure)
         return None

@@ -15,27 +15,35 @@ if TYPE_CHECKING:  # `typing` itself costs 5 ms
     from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Where in the shared file: see guard/shared.py.
 REFUSALS, REFUSAL_BYTES, MOST_REFUSALS = 96, 64, 16
+LIMIT_FACTS, FACTS_BYTES = 8192, 1024
 RECENT_NS = 2_000_000_000
-_KILLING = ("container limit", "the machine's memory")
+_KILLING = ("container limit", "container limit, with swap", "the machine's memory")
 _HALVES = {"float64": "float32", "int64": "int32", "complex128": "complex64"}
 
 
-def read_facts(path: str) -> dict[str, Any]:
-    """Lines of a name, a blank and a value: whole numbers, numbers, or words."""
+def read_part(path: str, offset: int, count: int) -> bytes:
+    """Bytes of the shared file."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(handle, count, offset)
+    finally:
+        os.close(handle)
+
+
+def facts_of(part: bytes) -> dict[str, Any]:
+    """Lines of a name, a blank and a value: whole numbers, or words. None of them while they are being written."""
     facts: dict[str, Any] = {}
-    with open(path, encoding="utf-8") as stream:
-        for line in stream:
-            name, _, text = line.rstrip("\n").partition(" ")
-            facts[name] = int(text) if text.isdigit() else text
-    return facts
+    for line in part.rstrip(b"\0").decode("utf-8", "replace").splitlines():
+        name, _, text = line.partition(" ")
+        facts[name] = int(text) if text.isdigit() else text
+    return facts if facts.get("number") == facts.get("end") else {}
 
 
-def refusal_of(directory: str, tid: int | None) -> tuple[int, int] | None:
+def refusal_of(shared_file: str, tid: int | None) -> tuple[int, int] | None:
     """Size asked for and bytes left, of this thread's refusal just now, or of any thread's."""
-    with open(os.path.join(directory, "guard"), "rb") as stream:
-        stream.seek(REFUSALS)
-        table = stream.read(MOST_REFUSALS * REFUSAL_BYTES)
+    table = read_part(shared_file, REFUSALS, MOST_REFUSALS * REFUSAL_BYTES)
     records = [_numbers(table[at : at + REFUSAL_BYTES]) for at in range(0, len(table), REFUSAL_BYTES)]
     fresh_ns = time.monotonic_ns() - RECENT_NS
     ours = [
@@ -55,10 +63,10 @@ def _numbers(record: bytes) -> tuple[int, ...]:
     return tuple(int.from_bytes(record[at : at + width], "little", signed=at > 0) for at, width in widths)
 
 
-def of_refusal(directory: str, refusal: tuple[int, int], array: tuple[Any, ...], frames: list[Any]) -> str:
+def of_refusal(shared_file: str, refusal: tuple[int, int], array: tuple[Any, ...], frames: list[Any]) -> str:
     """For a request that was refused; `array` is the shape and type of what it was for, where that is known."""
     size, left = refusal
-    limit = read_facts(os.path.join(directory, "guard-limit"))
+    limit = facts_of(read_part(shared_file, LIMIT_FACTS, FACTS_BYTES))
     left = max(0, left + limit["reserve_bytes"])
     whole = f"{_size(limit['limit_bytes'])} ({limit['source']})"
     lines = [f"this line asked for {_size(size)}, {_size(left)} are left of {whole}"]

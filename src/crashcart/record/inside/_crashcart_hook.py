@@ -125,7 +125,7 @@ def _load(name: str, path: str) -> Any:
 
 
 def _load_ring() -> Any:
-    package = os.path.dirname(os.path.dirname(_HERE))
+    package = os.path.dirname(os.path.dirname(os.path.realpath(_HERE)))  # it may be a link in the recording
     return _load("_crashcart_ring", os.path.join(package, "blackbox", "ring.py"))
 
 

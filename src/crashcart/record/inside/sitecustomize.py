@@ -16,7 +16,7 @@ def _start():  # type: () -> None
         import _crashcart_hook  # type: ignore[import-not-found]
 
         _crashcart_hook.start(os.environ["CRASHCART_RECORDING"])
-        for path in os.environ.get("CRASHCART_INSIDE", "").split(os.pathsep):  # what rooms that act have inside
+        for path in os.environ.get("CRASHCART_INSIDE", "").split("//"):  # what rooms that act have inside
             if path:
                 name = os.path.basename(path)[: -len(".py")]
                 _crashcart_hook._load(name, path).start(os.environ["CRASHCART_RECORDING"])

@@ -29,8 +29,6 @@ WORDS = {
     "beat_ns": 24,
     "bound": 40,
     "floor": 48,
-    "net": 56,
-    "airbag": 64,
     "python": 72,
     "served": 80,
     "refused": 88,
@@ -52,7 +50,7 @@ class Guard:
         self.set("floor", floor)
         self.set("left", 1 << 40)
         self.set("on", 1)
-        self._map[8:12] = struct.pack("<I", 1)
+        self._map[8:12] = struct.pack("<I", 2)
         self._map[:8] = b"CCGUARD\0"
 
     def get(self, name: str) -> int:
@@ -74,8 +72,9 @@ class Guard:
                 found.append((size, who.split(b"\0")[0].decode()))
         return found
 
-    def slots(self) -> list[tuple[int, int, int, int]]:
-        found = (struct.unpack_from("<iIQI", self._map, 2048 + 32 * index) for index in range(64))
+    def slots(self) -> list[tuple[int, ...]]:
+        """Process, level, error, net, airbag and sparse bytes."""
+        found = (struct.unpack_from("<i4xIIqQq", self._map, 32768 + 64 * index) for index in range(512))
         return [each for each in found if each[0]]
 
     @contextmanager

@@ -112,6 +112,12 @@ def test_without_a_sound_file_everything_passes(rig: Rig, guard: Guard, damage: 
     assert (done.returncode, done.stdout) == (0, "10000000\n")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_the_file_of_another_user_is_not_ours(rig: Rig, guard: Guard) -> None:
+    os.chown(guard.folder / "guard", 65534, 65534)
+    asked(rig, guard, "inert")
+
+
 def test_another_malloc_library_behind_us(rig: Rig, guard: Guard) -> None:
     for part in ("within", "border", "airbag", "refusal", "realloc", "squeeze", "threads"):
         done = run([rig.program("entries"), part], guard.environment(rig.library, rig.interposer()))

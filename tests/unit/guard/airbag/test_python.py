@@ -19,7 +19,7 @@ def get(at): return struct.unpack_from("<q", guard, at)[0]
 def over(): put(24, time.monotonic_ns() + 10**12); put(16, 0)
 def within(): put(24, time.monotonic_ns() + 10**12); put(16, 1 << 40)
 def squeeze(on): struct.pack_into("<I", guard, 32, on)
-def airbag_bytes(): return get(64)
+def airbag_bytes(): return sum(get(32768 + 64 * slot + 24) for slot in range(512))
 """
 
 

@@ -63,7 +63,7 @@ static void part_airbag(void)
     A(free)(block);
     CHECK(IN_AIRBAG == 0 && airbag_blocks() == 0 && NET == net && LEFT == 0 && REFUSED == 0);
     char *slot = slot_of(getpid());
-    CHECK(slot != NULL && (*(uint32_t *)(slot + 4) & 13) == 5 && *(uint64_t *)(slot + 8) == 0);
+    CHECK(slot != NULL && (*(uint32_t *)(slot + 8) & 13) == 5 && *(uint64_t *)(slot + 24) == 0);
 }
 
 static void part_alignment(void)

@@ -66,11 +66,22 @@ static char *shared;
 #define SQUEEZE HALF(32)
 #define BOUND WORD(40)
 #define FLOOR WORD(48)
-#define NET WORD(56)
-#define IN_AIRBAG WORD(64)
+#define NET sum_of_slots(16)
+#define IN_AIRBAG sum_of_slots(24)
+#define SPARSE sum_of_slots(32)
+#define SLOTS 512
+#define SLOT(index) (shared + 32768 + 64 * (index))
 #define PYTHON_BYTES WORD(72)
 #define SERVED WORD(80)
 #define REFUSED WORD(88)
+
+static inline int64_t sum_of_slots(int offset)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < SLOTS; i++)
+        sum += *(_Atomic int64_t *)(SLOT(i) + offset);
+    return sum;
+}
 
 static inline int64_t now_ns(void)
 {
@@ -96,9 +107,9 @@ static inline void open_shared(void)
 
 static inline char *slot_of(pid_t pid)
 {
-    for (int i = 0; i < 64; i++)
-        if (*(int32_t *)(shared + 2048 + 32 * i) == pid)
-            return shared + 2048 + 32 * i;
+    for (int i = 0; i < SLOTS; i++)
+        if (*(int32_t *)SLOT(i) == pid)
+            return SLOT(i);
     return NULL;
 }
 

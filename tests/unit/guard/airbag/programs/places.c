@@ -94,6 +94,41 @@ static void no_descriptors(void)
     CHECK(IN_AIRBAG == 0 && airbag_blocks() == 0);
 }
 
+static void say_and_wait(pid_t about)
+{
+    char byte;
+    printf("%d\n", (int)about);
+    fflush(stdout);
+    CHECK(read(0, &byte, 1) == 0);
+}
+
+/* A child with a copy of the airbag and more is killed, while the parent stays on its own. */
+static void lose_child(void)
+{
+    char *block = A(malloc)(3 * MIB), *zeroes = numpy_calloc(1, 8 * MIB);
+    CHECK(block != NULL && zeroes != NULL && SPARSE == (int64_t)(8 * MIB));
+    pid_t pid = fork();
+    if (pid == 0) {
+        char *slot = slot_of(getpid());
+        CHECK(*(int64_t *)(slot + 24) == (int64_t)(11 * MIB) && *(int64_t *)(slot + 32) == (int64_t)(8 * MIB));
+        A(free)(zeroes);
+        CHECK(*(int64_t *)(slot + 24) == (int64_t)(3 * MIB) && *(int64_t *)(slot + 32) == 0);
+        CHECK(numpy_calloc(1, 2 * MIB) != NULL && A(malloc)(5 * MIB) != NULL);
+        LEFT = 100 * MIB;
+        CHECK(A(malloc)(7 * MIB) != NULL);
+        kill(getpid(), SIGKILL);
+    }
+    siginfo_t ended;
+    CHECK(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT) == 0 && ended.si_status == SIGKILL);
+    say_and_wait(pid);
+}
+
+static void become_another_program(void)
+{
+    CHECK(A(malloc)(3 * MIB) != NULL);
+    execl("/bin/sh", "sh", "-c", "echo $$; read line", (char *)NULL);
+}
+
 int main(int count, char **arguments)
 {
     CHECK(count == 2);
@@ -104,9 +139,13 @@ int main(int count, char **arguments)
         void *mapping = A(mmap)(NULL, MIB, RW, PLAIN, -1, 0);
         CHECK(mapping != MAP_FAILED && IN_AIRBAG == 0);
         char *slot = slot_of(getpid());
-        printf("level %u errno %u\n", *(uint32_t *)(slot + 4), *(uint32_t *)(slot + 16));
+        printf("level %u errno %u\n", *(uint32_t *)(slot + 8), *(uint32_t *)(slot + 12));
     } else if (strcmp(arguments[1], "exit") == 0) {
         end_in_use();
+    } else if (strcmp(arguments[1], "child") == 0) {
+        lose_child();
+    } else if (strcmp(arguments[1], "exec") == 0) {
+        become_another_program();
     } else if (strcmp(arguments[1], "vfork") == 0) {
         vfork_and_clone();
     } else if (strcmp(arguments[1], "full") == 0) {

@@ -232,9 +232,9 @@ static void fork_often(int forks)
 static int64_t counted_for_the_living(void)
 {
     int64_t sum = IN_AIRBAG;
-    for (int i = 0; i < 64; i++)
-        if (*(int32_t *)(shared + 2048 + 32 * i) != getpid())
-            sum -= *(int64_t *)(shared + 2048 + 32 * i + 8);
+    for (int i = 0; i < SLOTS; i++)
+        if (*(int32_t *)SLOT(i) != getpid())
+            sum -= *(int64_t *)(SLOT(i) + 24);
     return sum;
 }
 
