@@ -1,4 +1,9 @@
-"""The deaths: which notebook, under which client, of what cause. Written down before any was run."""
+"""The deaths: which notebook, under which client, of what cause.
+
+Causes and lines were written down before the first run. Changed after it: `leave_at_once` and `kills_itself` ask for the cell alone,
+since nothing sees their line; `count_ages` calls a function, since IPython compiles statement by statement and met the damaged heap
+in between; a notebook with too few threads for TensorFlow was dropped, since its kernel did not die of that.
+"""
 
 from __future__ import annotations
 
