@@ -10,7 +10,7 @@ LAB_SOURCES := $(wildcard lab/*.json lab/core/*.json lab/src/*.ts lab/schema/* l
 
 CASES ?= ../shared/cases/dev.jsonl
 
-.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs docs clean
+.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost docs clean
 
 .DEFAULT_GOAL := help
 
@@ -49,7 +49,7 @@ format: $(READY) ## let ruff format the code
 	$(BIN)/ruff check --fix src tests bench
 	$(BIN)/ruff format src tests bench
 
-bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs ## run every benchmark and write docs/benchmarks.md
+bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost ## run every benchmark and write docs/benchmarks.md
 
 bench-deaths: $(READY) ## the death bench: cause and line of each death, beside what others tell
 	$(BIN)/python -m bench.deaths
@@ -68,6 +68,12 @@ bench-guard-cost: $(READY) ## what the guard costs, in lockstep with plain runs,
 
 bench-logs: $(READY) ## logs of real deaths: cause and advice of each, and how fast large logs are read (CASES=FILE adds cases)
 	$(BIN)/python -m bench.logs --write --cases $(CASES)
+
+bench-notebooks: $(READY) ## kernels that really die under nbclient and papermill: what the exception and the notebook say
+	$(BIN)/python -m bench.notebooks
+
+bench-kernel-cost: $(READY) ## what a watched kernel costs to start and per cell, interleaved with plain kernels
+	$(BIN)/python -m bench.kernel_cost
 
 docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "crashcart"
-CORE = {"evidence", "ground", "cell", "finding", "rule", "errors", "units", "redact"}
+CORE = {"evidence", "ground", "cell", "sample", "finding", "rule", "errors", "units", "redact"}
 TOOLS = {"probe", "blackbox", "report"}
 ROOMS = {"guard", "record", "why"}
 SHELLS = {"cli", "jupyter", "api", "__init__", "__main__"}

@@ -30,6 +30,9 @@ class Cell:
     after_bytes: int | None = None
     peak_bytes: int | None = None
     """The kernel's highest mark, if it was reached in this cell."""
+    parts: tuple[tuple[str, int | None], ...] = ()
+    """The file names under which parts of it ran (the body of `%%capture`), each with the number of its lines that come before;
+    None where the text is not in it."""
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from crashcart.ground import Disk as Disk
 from crashcart.ground import GpuDevice as GpuDevice
 from crashcart.ground import Machine as Machine
 from crashcart.ground import MemoryLimit as MemoryLimit
+from crashcart.sample import Sample as Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,27 +78,6 @@ class StackDump:
     def current_stack(self) -> Stack | None:
         """The stack of the thread that took the signal."""
         return next((stack for stack in self.stacks if stack.current), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Memory and processor use at one moment. Each figure may be unknown."""
-
-    at_s: float
-    rss_bytes: int | None = None
-    tree_rss_bytes: int | None = None
-    """Resident bytes of the program with all its descendants."""
-    used_bytes: int | None = None
-    """What counts against the tightest limit (page cache that can be dropped is left out)."""
-    limit_bytes: int | None = None
-    cpu_s: float | None = None
-    """Processor seconds that the program and its descendants have used so far."""
-    threads: int | None = None
-    children: int | None = None
-    gpu_used_bytes: int | None = None
-    touched_bytes: int | None = None
-    """What the program's processes came to hold of their own since the first sample, less what they gave back; pages of
-    files are not counted, nor what a fork shares."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Which recordings are of which kernel.
 
-Covers: the note in a recording that says of which kernel it is, and finding a kernel's recordings by it.
+Covers: the note in a recording that says of which kernel it is, and finding a kernel's recordings by it; what the kernel said of
+itself.
 Does not cover: what they hold.
 """
 
@@ -10,12 +11,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crashcart.blackbox import store
 from crashcart.blackbox.recording import write_json
 from crashcart.errors import NoRecordingError
 
 FILE_NAME = "kernel.json"
+INFORMATION_FILE = "kernel-information.json"
+"""Written by the hook inside the kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,15 @@ def read_kernel(folder: Path) -> Kernel | None:
         return Kernel(facts["kernel_id"], facts["connection_file"], facts["session_name"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def read_information(folder: Path) -> dict[str, Any] | None:
+    """What the kernel answers to who asks what it is; None where it came to no answer."""
+    try:
+        found = json.loads((folder / INFORMATION_FILE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def recordings_of(kernel_id: str) -> Iterator[Path]:

@@ -11,6 +11,7 @@ Does not cover: where recordings live (`store.py`), the ring format (`ring.py`),
     program-PID.ring    exceptions, holders, orderly end                  written by the hook inside the program
     cells-PID.ring      the cells that a notebook's kernel ran            written by the hook inside the kernel
     kernel.json         which kernel it is, where it is one               written by the watcher at the start
+    kernel-information.json  how that kernel answers who asks what it is  written by the hook inside the kernel
     fatal-PID.txt       the stack of a fatal signal                       written by faulthandler inside
     crash-PID.txt       native frames of a fatal signal                   written by the preloaded library
     output              first and last bytes of stdout and stderr         written by the preloaded library
@@ -28,7 +29,7 @@ from typing import Any
 from crashcart.blackbox.codec import to_plain
 from crashcart.blackbox.output import create_output
 from crashcart.blackbox.ring import Ring
-from crashcart.evidence import Sample
+from crashcart.sample import Sample
 
 SCHEMA = 1
 SAMPLES_BYTES = 192 * 1024

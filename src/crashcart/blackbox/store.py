@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from pathlib import Path
 
@@ -81,6 +80,8 @@ def find(name: str | None) -> Path:
 
 def remove(folder: Path) -> None:
     """Remove a recording; what cannot be removed stays."""
+    import shutil  # 4 ms with its compressors, which a kernel's start need not wait for
+
     shutil.rmtree(folder, ignore_errors=True)
 
 

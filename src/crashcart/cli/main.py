@@ -14,18 +14,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
+from crashcart.cli.commands import COMMANDS as COMMANDS
 from crashcart.cli.talk import say
 from crashcart.errors import CrashcartError
-
-COMMANDS = {
-    "run": "run a program and say why it died, if it does",
-    "guard": "say how far programs are protected from dying of memory here",
-    "why": "explain the last death, a given recording, or a pasted log",
-    "memory": "show what a run holds in memory, and what each cell of a notebook added",
-    "list": "list the recorded runs",
-    "jupyter": "have Jupyter's kernels recorded and guarded",
-    "rule": "print the manual page of a rule",
-}
 
 
 def main(argv: Sequence[str]) -> int:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crashcart.evidence import Sample
 from crashcart.guard import airbag, place, policy
 from crashcart.guard.devices import Devices, find_devices
 from crashcart.guard.gpu_policy import GpuStep
@@ -28,6 +27,7 @@ from crashcart.guard.sources import MACHINE, Sources
 from crashcart.probe._read import ROOT
 from crashcart.probe.memory import find_groups, memory_limits
 from crashcart.probe.process import largest_other
+from crashcart.sample import Sample
 from crashcart.units import MIB, duration, size
 
 INSIDE = Path(__file__).parent / "inside" / "_crashcart_guard.py"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crashcart.errors import CannotCheckError, UsageError
-from crashcart.evidence import GpuDevice
+from crashcart.ground import GpuDevice
 from crashcart.probe._read import ROOT
 from crashcart.probe.gpu import read_gpus
 from crashcart.units import MIB, parse_size, size

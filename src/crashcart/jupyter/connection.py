@@ -22,6 +22,7 @@ class Connection:
     ip: str
     shell_port: int
     iopub_port: int
+    control_port: int
     key: bytes
     hash_name: str
     curve_keys: tuple[bytes, bytes] | None
@@ -42,6 +43,7 @@ def read_connection(file: Path) -> Connection:
             ip=str(facts["ip"]),
             shell_port=int(facts["shell_port"]),
             iopub_port=int(facts["iopub_port"]),
+            control_port=int(facts["control_port"]),
             key=str(facts.get("key", "")).encode("utf-8"),
             hash_name=str(facts.get("signature_scheme", "hmac-sha256")).rpartition("-")[2],
             curve_keys=(curve[0], curve[1]) if len(curve) == 2 else None,

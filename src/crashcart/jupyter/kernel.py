@@ -1,13 +1,12 @@
-"""Runs a kernel under the watcher: `python kernel.py [OPTION…] --connection FILE -- COMMAND…`, called by `start.py`.
+"""Runs a kernel under the watcher; `start.py` calls `main`, and has seen to it that our modules are those of this package.
 
 Covers: starting the kernel's own command watched and guarded, and after an abnormal death telling its clients why, in the cell
 that ran. Whatever fails before the start, the kernel is started plainly.
-Does not cover: kernelspecs (`specs.py`). Run as a file, so that nothing in a notebook's folder can stand in for our modules.
+Does not cover: kernelspecs (`specs.py`).
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -27,8 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     split = arguments.index("--") if "--" in arguments else 0
     command = list(arguments[split + 1 :])
     try:
-        options = configure(argparse.ArgumentParser("kernel.py")).parse_args(arguments[:split])
-        return _run(options, command)
+        return _run(Options(arguments[:split]), command)
     except Exception as error:
         print(f"crashcart: the kernel runs unwatched: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return _run_plainly(command)
@@ -44,20 +42,22 @@ def _run_plainly(command: list[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def configure(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Declare the options."""
-    parser.add_argument("--connection", required=True, metavar="FILE", help="the kernel's connection file")
-    parser.add_argument("--no-guard", action="store_true", help="only record: let the kernel die of memory")
-    parser.add_argument("--limit", type=int, metavar="BYTES", help="guard at this many bytes")
-    return parser
+class Options:
+    """What kernel.json asks for. Read by hand: argparse takes as long to load as all of the hook inside the kernel."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self.connection = arguments[arguments.index("--connection") + 1]
+        self.no_guard = "--no-guard" in arguments
+        limits = [each.partition("=")[2] for each in arguments if each.startswith("--limit=")]
+        self.limit_bytes = int(limits[-1]) if limits else None
 
 
-def _run(options: argparse.Namespace, command: list[str]) -> int:
+def _run(options: Options, command: list[str]) -> int:
     from crashcart.guard.apply import Guard, Settings
     from crashcart.record import session
 
     notices = _Notices()
-    guard = None if options.no_guard else Guard(Settings(options.limit), notices.add)
+    guard = None if options.no_guard else Guard(Settings(options.limit_bytes), notices.add)
     done = session.run(command, hold_signals=True, attendant=guard, manner=_manner(options.connection, notices))
     if done.unrecorded is not None:
         print(f"crashcart: the kernel was not recorded: {done.unrecorded}", file=sys.stderr, flush=True)
@@ -87,7 +87,7 @@ class _Notices:
 def _manner(connection: str, notices: _Notices) -> Manner:
     """A kernel has a process group of its own, as it would have without us, and does not outlive who started it."""
     from crashcart.blackbox.kernels import introduce
-    from crashcart.cli.main import COMMANDS
+    from crashcart.cli.commands import COMMANDS
     from crashcart.jupyter.connection import kernel_id
     from crashcart.record import spawn
     from crashcart.record.session import Manner
@@ -115,6 +115,7 @@ def _manner(connection: str, notices: _Notices) -> Manner:
 def _tell(folder: Path, connection_file: Path) -> None:
     """Say the verdict where the cell is, if a cell was running and this was not asked for."""
     from crashcart.blackbox.cells import last_request
+    from crashcart.blackbox.kernels import read_information
     from crashcart.jupyter import last_words
     from crashcart.jupyter.connection import read_connection
     from crashcart.report.text import one_line, render_text
@@ -130,7 +131,8 @@ def _tell(folder: Path, connection_file: Path) -> None:
     text = render_text(report, evidence, 100, colour=True)
     idents = tuple(bytes.fromhex(each) for each in asked["idents"])
     request = last_words.Request(asked["header"], idents, asked.get("number"))
-    last_words.deliver(read_connection(connection_file), request, last_words.Words("KernelDied", headline, [text]))
+    words = last_words.Words("KernelDied", headline, [text], read_information(folder))
+    last_words.deliver(read_connection(connection_file), request, words)
 
 
 def died(evidence: Evidence) -> bool:
@@ -139,8 +141,3 @@ def died(evidence: Evidence) -> bool:
     if ending is None or ending.sent_by is not None or any(each.kind == "orphaned" for each in evidence.events or ()):
         return False
     return ending.kind == "signal" or ending.exit_code != 0 or ending.python_finished is False
-
-
-if __name__ == "__main__":
-    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
-    sys.exit(main(sys.argv[1:]))

@@ -2,8 +2,10 @@
 
 Covers: binding the dead kernel's own sockets for a moment, waiting for its clients to come back to them, and sending the
 `error` output, the `idle` status and the reply to the request that will never be answered otherwise. Every client that speaks
-the protocol shows that: JupyterLab, Notebook, VS Code, nbclient, papermill, consoles.
-Does not cover: what the words are (`kernel.py`). It is over within MOST_S: a new kernel may be started on the same ports.
+the protocol shows that: JupyterLab, Notebook, VS Code, nbclient, papermill, consoles. papermill asks afterwards what kernel that
+was, and is told.
+Does not cover: what the words are (`kernel.py`). It is over within MOST_S and ASKED_S: a new kernel may be started on the same
+ports.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import hmac
 import json
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 MOST_S = 1.5
 GATHERING_S = 0.15
 """Clients try to connect again every tenth of a second; after the first, the others are given this long."""
+ASKED_S = 1.0
+"""papermill asks its question when it has saved the notebook, which took it 30 ms here."""
 _DELIMITER = b"<IDS|MSG>"
 
 
@@ -40,11 +44,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is said, in the form of an exception."""
+    """What is said, in the form of an exception, and what is said about the kernel if somebody asks."""
 
     name: str
     text: str
     traceback: Sequence[str]
+    information: Mapping[str, Any] | None = None
 
     def content(self) -> dict[str, Any]:
         """The fields of the protocol."""
@@ -59,19 +64,32 @@ def deliver(connection: Connection, request: Request, words: Words) -> bool:
     context.linger = 300
     until_s = time.monotonic() + MOST_S
     try:
-        published, shell = context.socket(zmq.XPUB), context.socket(zmq.ROUTER)
+        published = _bound(context, zmq.XPUB, connection, connection.iopub_port)
+        shell = _bound(context, zmq.ROUTER, connection, connection.shell_port)
         shell.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        for socket, port in ((published, connection.iopub_port), (shell, connection.shell_port)):
-            if connection.curve_keys is not None:
-                socket.curve_publickey, socket.curve_secretkey = connection.curve_keys
-                socket.curve_server = True
-            socket.bind(connection.address(port))
         _publish(published, connection, request, words, until_s)
-        return _reply(shell, connection, request, words, until_s)
+        reached = _reply(shell, connection, request, words, until_s)
+        if reached and words.information is not None:
+            control = _bound(context, zmq.ROUTER, connection, connection.control_port)
+            _answer(shell, control, connection, words.information)
+        return reached
     except zmq.ZMQError:  # the ports are not to be had: a child of the kernel may hold them still
         return False
     finally:
         context.destroy()
+
+
+def _bound(context: zmq.Context[zmq.Socket[bytes]], kind: int, connection: Connection, port: int) -> zmq.Socket[bytes]:
+    socket = context.socket(kind)
+    if connection.curve_keys is not None:
+        socket.curve_publickey, socket.curve_secretkey = connection.curve_keys
+        socket.curve_server = True
+    try:
+        socket.bind(connection.address(port))
+    except BaseException:
+        socket.close()
+        raise
+    return socket
 
 
 def _publish(socket: zmq.Socket[bytes], connection: Connection, request: Request, words: Words, until_s: float) -> None:
@@ -97,7 +115,39 @@ def _reply(socket: zmq.Socket[bytes], connection: Connection, request: Request, 
     return False
 
 
-def _message(connection: Connection, request: Request, kind: str, content: dict[str, Any]) -> list[bytes]:
+def _answer(
+    shell: zmq.Socket[bytes], control: zmq.Socket[bytes], connection: Connection, information: Mapping[str, Any]
+) -> None:
+    """Tell the first who asks what kernel this was. On the other channel comes the request to shut down: then all is said."""
+    import zmq
+
+    until_s = time.monotonic() + ASKED_S
+    poller = zmq.Poller()
+    poller.register(shell, zmq.POLLIN)
+    poller.register(control, zmq.POLLIN)
+    while ready := dict(poller.poll(max(0, int((until_s - time.monotonic()) * 1000)))):
+        request = _question(connection, shell.recv_multipart()) if shell in ready else None
+        if request is not None:
+            content = {"status": "ok", **information}
+            shell.send_multipart([*request.idents, *_message(connection, request, "kernel_info_reply", content)])
+        if request is not None or control in ready:
+            return
+
+
+def _question(connection: Connection, message: list[bytes]) -> Request | None:
+    """A client's question of what kernel this is; None where it is something else, or signed with another key."""
+    if _DELIMITER not in message:
+        return None
+    split = message.index(_DELIMITER)
+    signature, *parts = message[split + 1 : split + 6]
+    if len(parts) != 4 or not hmac.compare_digest(signature, _signature(connection, parts)):
+        return None
+    header = json.loads(parts[0])
+    is_question = header.get("msg_type") == "kernel_info_request"
+    return Request(header, tuple(message[:split]), None) if is_question else None
+
+
+def _message(connection: Connection, request: Request, kind: str, content: Mapping[str, Any]) -> list[bytes]:
     header = {
         "msg_id": uuid.uuid4().hex,
         "msg_type": kind,

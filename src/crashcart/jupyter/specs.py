@@ -128,7 +128,7 @@ def _write(spec: Spec, folder: Path, options: Sequence[str], copied: bool = Fals
 def _watched_facts(spec: Spec, options: Sequence[str], copied: bool) -> dict[str, Any]:
     argv = list(spec.facts["argv"])
     first = argv[0] if Path(argv[0]).name.startswith(_PYTHONS) else "python"
-    start = [first, "-IS", str(spec.folder / START_FILE), str(spec.file), sys.executable, str(_KERNEL_SCRIPT)]
+    start = [first, "-ES", str(spec.folder / START_FILE), str(spec.file), sys.executable, str(_KERNEL_SCRIPT)]
     mark = {"argv": argv, "options": " ".join(options)} | ({"copied": True} if copied else {})
     return {
         **spec.facts,

@@ -1,10 +1,11 @@
 """The first command of a kernel: starts it under crashcart, or plainly where crashcart is gone.
 
-    python start.py KERNEL_JSON WATCHER_PYTHON WATCHER_SCRIPT [OPTION…] -- COMMAND…
+    python -ES start.py KERNEL_JSON WATCHER_PYTHON WATCHER_SCRIPT [OPTION…] -- COMMAND…
 
 `crashcart jupyter enable` puts a copy of this file beside the kernel's own kernel.json. It needs nothing of crashcart, so that
 a kernel starts whatever has become of that: when its interpreter or its files are no longer there, the kernel.json is put
-back as it was, and the kernel starts as it always did. Any Python 3 can run it.
+back as it was, and the kernel starts as it always did; so it does where crashcart cannot be imported. Any Python 3 can run it,
+and where it is the watcher's own, it becomes the watcher: a second interpreter would be 15 ms more to wait for.
 """
 
 import os
@@ -13,6 +14,7 @@ import sys
 PLAIN_SUFFIX = ".before-crashcart"
 # What jupyter_client replaces by its own interpreter when it comes first in the command.
 PYTHONS = ("python", "python3", f"python3.{sys.version_info[1]}")
+THIS_PYTHON = "-"
 
 
 def main(arguments):  # type: (list[str]) -> None
@@ -22,11 +24,28 @@ def main(arguments):  # type: (list[str]) -> None
     options, command = arguments[3:split], arguments[split + 1 :]
     if command[0] in PYTHONS:
         command[0] = sys.executable
-    if os.access(python, os.X_OK) and os.path.isfile(script):
-        become([python, "-E", script, *options, "--", *command])
+    if python in (THIS_PYTHON, sys.executable) and os.path.isfile(script):
+        watch(script, [*options, "--", *command])
+    elif os.access(python, os.X_OK) and os.path.isfile(script):
+        here = os.path.abspath(__file__)
+        become([python, "-ES", here, kernel_json, THIS_PYTHON, script, *options, "--", *command])
     else:
         put_back(kernel_json)
     become(command)
+
+
+def watch(script, arguments):  # type: (str, list[str]) -> None
+    """Be the watcher until the kernel's end; returns only where crashcart cannot be imported."""
+    try:
+        import site
+
+        site.main()
+        sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(script)))  # for the folder of this file
+        from crashcart.jupyter.kernel import main as run
+    except Exception as error:
+        sys.stderr.write(f"crashcart: the kernel runs unwatched: {type(error).__name__}: {error}\n")
+        return
+    sys.exit(run(arguments))
 
 
 def become(command):  # type: (list[str]) -> None

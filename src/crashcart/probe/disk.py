@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from crashcart.evidence import Disk
+from crashcart.ground import Disk
 from crashcart.probe._mounts import Mount, read_mounts
 from crashcart.probe._read import ROOT, exists, under
 

@@ -11,7 +11,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from crashcart.evidence import GpuDevice
+from crashcart.ground import GpuDevice
 from crashcart.probe._read import ROOT, exists, under
 
 # The control device of the driver; its table in /proc; and the paravirtual device of Windows' Linux subsystem.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from crashcart.evidence import Machine
+from crashcart.ground import Machine
 from crashcart.probe._read import ROOT, read_text
 from crashcart.probe.memory import memory_limits, read_host
 from crashcart.probe.process import rlimits

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crashcart.evidence import MemoryLimit
+from crashcart.ground import MemoryLimit
 from crashcart.probe._mounts import Mount, locate, read_mounts
 from crashcart.probe._read import ROOT, KeptFile, counter, exists, read_bytes, read_text, under, whole_number
 from crashcart.probe.process import rlimits

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from crashcart.evidence import Sample
+from crashcart.sample import Sample
 
 
 class Attendant(Protocol):

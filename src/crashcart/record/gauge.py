@@ -9,10 +9,10 @@ swap, both use and limit are those of memory and swap together.
 
 from __future__ import annotations
 
-from crashcart.evidence import Sample
 from crashcart.probe.gpu import GpuReader
 from crashcart.probe.memory import MemoryGroup, Swap, find_groups, group_swap, read_host
 from crashcart.probe.process import ProcessReader, ProcessSample, ProcessTree, process_name, proportional_bytes
+from crashcart.sample import Sample
 
 REFRESH_FAR_S = 1.0
 REFRESH_NEAR_S = 0.02

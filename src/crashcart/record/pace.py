@@ -27,6 +27,8 @@ FULL_S = 0.1
 
 FIRST_BEAT_S = 0.5
 LONGEST_BEAT_S = 5.0
+SETTLED_S = 4.0
+"""A kernel answers within half a second, a program that imports TensorFlow begins its work within this."""
 QUIET_S = 6.0
 """No processor time for this long is worth one look at all threads, in case it never wakes again."""
 

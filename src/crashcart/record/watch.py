@@ -11,17 +11,19 @@ import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from crashcart.blackbox.recording import Recorder
-from crashcart.evidence import Sample
 from crashcart.record import pace, relay
 from crashcart.record.ask import Respondent
 from crashcart.record.attend import Attendant
+from crashcart.record.cell_news import CellNews
 from crashcart.record.gauge import Gauge
 from crashcart.record.progress import Progress
+from crashcart.sample import Sample
 from crashcart.units import size
 
 MOST_READ = 9
@@ -67,6 +69,7 @@ class Watch:
         """Why the recording stopped early."""
         self._respondents: dict[int, Respondent] = {}
         self._progress = Progress(recorder.folder / "output") if recorder is not None else None
+        self._cells = CellNews(recorder.folder) if recorder is not None else None
         self._recent: list[Sample] = []
         self._beat_s = pace.FIRST_BEAT_S
         self._next_beat_s = pace.FIRST_BEAT_S
@@ -83,6 +86,8 @@ class Watch:
         self._quiet_told = False
         self._short_told = False
         self.attendant: Attendant | None = None
+        self.when_settled: Callable[[], object] | None = None
+        """Called once the program has had time to start: what can wait is not to slow that down."""
         self.own_group = False
         """Whether the program has a process group of its own, to which signals are handed on."""
         self.tied_to: int | None = None
@@ -151,8 +156,10 @@ class Watch:
         self.recorder.sample(sample)
         self._recent = [each for each in self._recent if at_s - each.at_s <= SPAN_S] + [sample]
         self._note_gone(at_s)
+        self._settle(at_s)
         self._find_respondents(at_s)
         self._follow_progress(at_s)
+        self._follow_cells(at_s)
         self._take_words(at_s, sample)
         self._ask_for_holders(at_s, sample)
         self._watch_for_quiet(at_s)
@@ -217,12 +224,22 @@ class Watch:
             self._respondents[pid] = Respondent(pid, self.recorder.folder)
         self._hooked |= new
 
+    def _settle(self, at_s: float) -> None:
+        if at_s >= pace.SETTLED_S and self.when_settled is not None:
+            settled, self.when_settled = self.when_settled, None
+            settled()
+
     def _follow_progress(self, at_s: float) -> None:
         if at_s >= self._next_progress_s and self._progress is not None:
             self._next_progress_s = at_s + PROGRESS_S
             began = self._progress.news()
             if began is not None:
                 self._note("epoch", began)
+
+    def _follow_cells(self, at_s: float) -> None:
+        """Another cell is another program: its first stack is taken at once, and soon again."""
+        if self._cells is not None and self._cells.come(self._respondents):
+            self._beat_s, self._next_beat_s = pace.FIRST_BEAT_S, at_s
 
     def _take_words(self, at_s: float, sample: Sample) -> None:
         """Stacks: of all threads each time more memory is gone when it runs short, of the main thread at a slow beat."""

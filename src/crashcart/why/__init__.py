@@ -11,7 +11,7 @@ from dataclasses import replace
 from crashcart.evidence import Evidence
 from crashcart.finding import Cause, Confidence, Finding, Report, Where
 from crashcart.rule import Rule, examine, load_rules
-from crashcart.why._crash import place_of_end
+from crashcart.why._crash import cell_of_end, place_of_end
 from crashcart.why._guarded import with_guard
 from crashcart.why._noise import noise_figures
 
@@ -28,6 +28,9 @@ def explain(evidence: Evidence, recording: str | None = None) -> Report:
     place = place_of_end(evidence)
     if place is not None:
         report = replace(report, findings=tuple(_placed(finding, place) for finding in report.findings))
+    cell = cell_of_end(evidence)
+    if cell is not None:
+        report = replace(report, findings=tuple(_in_cell(finding, cell) for finding in report.findings))
     report = replace(report, findings=tuple(with_guard(finding, evidence.events) for finding in report.findings))
     if recording is not None:
         report.figures["recording"] = recording
@@ -46,3 +49,8 @@ def _as_a_log_tells(finding: Finding) -> Finding:
     """A log that was handed in may be cut, or of another run: it makes a cause likely at most. That it ended well it says."""
     sure = finding.confidence is Confidence.CERTAIN and finding.cause is not Cause.CLEAN_EXIT
     return replace(finding, confidence=Confidence.LIKELY) if sure else finding
+
+
+def _in_cell(finding: Finding, cell: Where) -> Finding:
+    """Where no line was seen, the cell that was running is known all the same."""
+    return finding if finding.where is not None else replace(finding, where=cell)

@@ -48,6 +48,14 @@ def place_of_end(evidence: Evidence) -> Where | None:
     return crash_place(evidence.crash, evidence.stacks, evidence.program, evidence.ending)
 
 
+def cell_of_end(evidence: Evidence) -> Where | None:
+    """The notebook's cell that was running at the end, as a place without a line."""
+    cell = evidence.cells[-1] if evidence.cells else None
+    if cell is None or cell.ended_s is not None or evidence.ending is None or evidence.ending.kind == "running":
+        return None
+    return Where(cell=str(cell.number) if cell.number is not None else cell.id, cell_id=cell.id)
+
+
 def telling_frame(crash: Crash | None) -> NativeFrame | None:
     """The innermost native frame that is not the C library's own plumbing; of the same library, a named one near it."""
     frames = [frame for frame in (crash.frames if crash is not None else ())

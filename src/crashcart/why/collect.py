@@ -28,7 +28,18 @@ def collect(folder: Path) -> Evidence:
     evidence = read_recording(folder)
     if evidence.ending is None:
         evidence = _unseen(evidence)
-    return _with_filling_lines(_with_printed_errors(evidence))
+    return _since_last_cell(_with_filling_lines(_with_printed_errors(evidence)))
+
+
+def _since_last_cell(evidence: Evidence) -> Evidence:
+    """In a notebook's kernel, a line that was seen before the last cell began says nothing about the end; nor does one that was
+    seen while that cell ran, if it has ended."""
+    if not evidence.cells or evidence.stacks is None:
+        return evidence
+    last = evidence.cells[-1]
+    since_s = last.began_s if last.ended_s is None else last.ended_s
+    kept = (dump for dump in evidence.stacks if dump.pid != last.pid or dump.reason == "fatal" or dump.at_s >= since_s)
+    return replace(evidence, stacks=tuple(kept))
 
 
 def _with_printed_errors(evidence: Evidence) -> Evidence:
@@ -79,7 +90,7 @@ def _in_cells(evidence: Evidence, names: set[str]) -> Iterator[tuple[str, Frame]
     for cell in {each.file: each for each in evidence.cells or ()}.values():
         for name, places in fillings(cell_lines(cell.source), names).items():
             for line, function in places:
-                yield name, cells.find(Frame(cell.file, line, function)) or Frame(cell.file, line, function)
+                yield name, cells.at(cell, line, Frame(cell.file, line, function))
 
 
 def _only(found: list[Frame]) -> Frame | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from crashcart.blackbox.cells import CellFrames, last_request, read_cells
 from crashcart.blackbox.ring import Ring
 from crashcart.evidence import Frame
@@ -60,11 +62,49 @@ def test_the_body_of_a_timed_cell_is_counted_from_the_cells_first_line() -> None
     assert frame is not None and (frame.line, frame.source) == (4, "crash()")
 
 
+def test_a_magic_is_shown_as_it_was_written() -> None:
+    frame = frames_of(began(1, "x = 1\n%time crash()")).find(Frame("/tmp/ipykernel_7/1.py", 2, "<module>"))
+    assert frame is not None and frame.source == "%time crash()"
+
+
+def test_empty_lines_at_the_top_count() -> None:
+    """IPython drops them before it compiles; the notebook shows them."""
+    frame = frames_of(began(1, "\n  \nx = 1\ncrash()")).find(Frame("/tmp/ipykernel_7/1.py", 2, "<module>"))
+    assert frame is not None and (frame.line, frame.source) == (4, "crash()")
+
+
+def part(source: str, at_s: float) -> dict[str, Any]:
+    return began(None, source, at_s, file=f"/tmp/ipykernel_7/part-{at_s}.py")
+
+
+def test_the_body_of_a_magic_is_a_part_of_its_cell() -> None:
+    cells = list(read_cells([began(2, "%%capture\n\nx = 1\ncrash()\n"), part("\nx = 1\ncrash()\n", 1.1)], 100.0))
+    assert [each.number for each in cells] == [2]
+    frame = CellFrames(tuple(cells)).find(Frame("/tmp/ipykernel_7/part-1.1.py", 2, "<module>"))
+    assert frame is not None and (frame.cell, frame.line, frame.source) == ("2", 4, "crash()")
+
+
+def test_the_end_of_a_part_is_not_the_end_of_its_cell() -> None:
+    (cell,) = read_cells([began(2, "run('a')\nb"), part("a", 1.1), ended(1.2)], 100.0)
+    assert (cell.number, cell.ended_s) == (2, None)
+    (cell,) = read_cells([began(2, "run('a')\nb"), part("a", 1.1), ended(1.2), ended(1.3)], 100.0)
+    assert cell.ended_s == pytest.approx(1.3)
+
+
+def test_code_that_stands_in_no_cell_is_not_the_users_line() -> None:
+    cells = CellFrames(tuple(read_cells([began(2, "run(text)"), part("made up", 1.1)], 100.0)))
+    for file in ("/tmp/ipykernel_7/part-1.1.py", "<timed eval>", "<string>"):
+        frame = cells.find(Frame(file, 1, "<module>", own=True))
+        assert frame is not None and frame.own is False, file
+
+
 def test_the_request_of_the_cell_that_never_ended(tmp_path: Path) -> None:
     ring = Ring(str(tmp_path / "cells-7.ring"), 65536)
     ring.append(began(1, "x", header={"msg_id": "a"}, idents=["00"]))
     ring.append(ended(2.0))
     assert last_request(tmp_path) is None
     ring.append(began(2, "y", 3.0, header={"msg_id": "b"}, idents=["00"]))
-    request = last_request(tmp_path)
-    assert request is not None and request["header"] == {"msg_id": "b"}
+    for _ in ("in a part", "after it"):
+        request = last_request(tmp_path)
+        assert request is not None and request["header"] == {"msg_id": "b"}
+        ring.append(part("y", 3.1) if _ == "in a part" else ended(3.2))

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def free_port() -> int:
 
 
 def connection_file(folder: Path, **more: Any) -> Path:
-    facts = {"transport": "tcp", "ip": "127.0.0.1", "shell_port": free_port(), "iopub_port": free_port(), "key": KEY}
+    ports = {f"{name}_port": free_port() for name in ("shell", "iopub", "control")}
+    facts = {"transport": "tcp", "ip": "127.0.0.1", "key": KEY, **ports}
     path = folder / "kernel-1234-abcd.json"
     path.write_text(json.dumps({**facts, "signature_scheme": "hmac-sha256", **more}))
     return path
@@ -69,8 +71,8 @@ def clients() -> Iterator[list[Client]]:
         each.close()
 
 
-def told(connection: Connection, identity: bytes = b"client") -> bool:
-    return deliver(connection, Request(HEADER, (identity,), 3), WORDS)
+def told(connection: Connection, identity: bytes = b"client", words: Words = WORDS) -> bool:
+    return deliver(connection, Request(HEADER, (identity,), 3), words)
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
@@ -101,6 +103,23 @@ def test_two_front_ends_both_see_the_output(tmp_path: Path, clients: list[Client
     kinds = [each.take(each.published)["msg_type"] for each in clients]
     teller.join(5)
     assert kinds == ["error", "error"]
+
+
+def test_who_asks_afterwards_is_told_what_kernel_it_was(tmp_path: Path, clients: list[Client]) -> None:
+    connection = read_connection(connection_file(tmp_path))
+    client = Client(connection)
+    clients.append(client)
+    words = replace(WORDS, information={"language_info": {"name": "python"}})
+    teller = threading.Thread(target=lambda: told(connection, words=words))
+    teller.start()
+    assert client.take(client.shell)["msg_type"] == "execute_reply"
+    jupyter_session.Session(key=b"another").send(client.shell, "kernel_info_request")
+    client.session.send(client.shell, "comm_info_request")
+    asked = client.session.send(client.shell, "kernel_info_request")
+    answer = client.take(client.shell)
+    teller.join(5)
+    assert (answer["msg_type"], answer["parent_header"]["msg_id"]) == ("kernel_info_reply", asked["header"]["msg_id"])
+    assert answer["content"] == {"status": "ok", "language_info": {"name": "python"}}
 
 
 def test_nobody_is_there(tmp_path: Path) -> None:

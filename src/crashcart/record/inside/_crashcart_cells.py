@@ -21,6 +21,10 @@ SOURCE_CHARS = 16 * 1024
 SHELL_MODULE = "IPython.core.interactiveshell"
 NOTICE_FILE = "notice"
 """What the watcher wants to be read at the notebook; it appends lines, we print and remove them."""
+INFORMATION_FILE = "kernel-information.json"
+"""What a kernel is, in the words of the protocol; `blackbox/kernels.py` reads it when the kernel can no longer answer."""
+_COMMAND_LINE = "import sys; sys.path[0] = sys.argv.pop(1); from crashcart.cli.main import entry; entry()"
+"""`python -m crashcart`, and it is ours: what has that name in the notebook's folder is not looked at."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -75,6 +79,17 @@ def _register(shell: Any, directory: str) -> None:
     cells = _Cells(shell, directory)
     shell.events.register("pre_run_cell", cells.began)
     shell.events.register("post_run_cell", cells.ended)
+    _keep_information(shell, directory)
+
+
+def _keep_information(shell: Any, directory: str) -> None:
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return
+    facts = {name: getattr(kernel, name) for name in ("implementation", "implementation_version", "language_info")}
+    encode = sys.modules["_crashcart_hook"]._load_ring().encode
+    with open(os.path.join(directory, INFORMATION_FILE), "w", encoding="ascii") as stream:
+        stream.write(encode({"protocol_version": "5.3", "banner": "", **facts}))
 
 
 def _quietly(call: Any, *arguments: Any) -> None:
@@ -226,7 +241,8 @@ def _ask_watcher(name: str, line: str) -> None:
     words = words if name == "crashcart" else [name, *(words or ["--kernel", os.environ.get("CRASHCART_KERNEL", "")])]
     hidden = ("CRASHCART_RECORDING", "CRASHCART_INSIDE", "LD_PRELOAD")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
-    command = [os.environ.get("CRASHCART_PYTHON", sys.executable), "-E", "-m", "crashcart", *words]
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    command = [os.environ.get("CRASHCART_PYTHON", sys.executable), "-E", "-c", _COMMAND_LINE, package, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)

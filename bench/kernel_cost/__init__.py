@@ -1,0 +1,1 @@
+"""What a watched kernel costs: until it answers for the first time, and per cell."""

@@ -1,0 +1,1 @@
+"""Deaths of real kernels under nbclient and papermill: what the exception, the notebook and the report say."""

@@ -1,0 +1,13 @@
+"""The commands and what each is for, in a line. Apart from `main.py`, so that a kernel's start need not wait for argparse."""
+
+from __future__ import annotations
+
+COMMANDS = {
+    "run": "run a program and say why it died, if it does",
+    "guard": "say how far programs are protected from dying of memory here",
+    "why": "explain the last death, a given recording, or a pasted log",
+    "memory": "show what a run holds in memory, and what each cell of a notebook added",
+    "list": "list the recorded runs",
+    "jupyter": "have Jupyter's kernels recorded and guarded",
+    "rule": "print the manual page of a rule",
+}
