@@ -36,7 +36,7 @@ def running_line(evidence: Evidence) -> Frame | None:
 def called_from(where: Where | None, evidence: Evidence) -> Frame | None:
     """The line of the running cell, where the place is somewhere else: in a function of another cell, or in a file."""
     line = running_line(evidence)
-    if line is None or (where is not None and where.file == line.file):
+    if line is None or (where is not None and (where.file == line.file or where.cell == line.cell)):
         return None
     return line
 

@@ -41,8 +41,8 @@ def killed_from_outside(
     ## How we know
 
     It ended by a signal that programs do not send themselves (SIGKILL, SIGTERM, SIGHUP…), and neither the kernel log nor
-    the counts of memory kills speak of memory. Where those could not be read, a SIGKILL is called likely only if memory
-    was far from every limit.
+    the counts of memory kills speak of memory. Where those could not be read, a SIGKILL is called so only if memory was
+    far from every limit. Certain where the sender was seen; a program can also send such a signal to itself.
 
     ## What to do
 
@@ -68,10 +68,7 @@ def killed_from_outside(
     elif crash is not None and sent_from_outside(crash):
         facts.append(f"the signal was sent by pid {crash.sender}, not caused by the program itself")
     facts.extend(_not_memory(scene, number))
-    certain = ending.said is None and (
-        number != signal.SIGKILL
-        or (kernel_log is not None and ending.oom_kills_group in (0, None) and not ending.oom_kills_host)
-    )
+    certain = ending.said is None and (ending.sent_by is not None or sent_from_outside(crash))
     yield Finding(
         Cause.KILLED_FROM_OUTSIDE,
         f"{who(program)} was ended from outside ({name}), not for memory",
