@@ -142,6 +142,8 @@ class Ending:
     same_boot: bool | None = None
     sent_by: str | None = None
     """Who sent the ending signal, where it passed through us (terminal, a pid and its name)."""
+    asked_for: bool = False
+    """Whether the last signal that reached it came from the process that had it started, as Jupyter's do."""
     peak_rss_bytes: int | None = None
     """The kernel's own high-water mark of the program's resident size."""
     python_finished: bool | None = None

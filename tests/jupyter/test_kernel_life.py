@@ -161,3 +161,37 @@ def test_the_folder_of_the_notebook_is_the_kernels(watched: Place, tmp_path: Pat
     kernel = Kernel()
     watched.started.append(kernel)
     assert kernel.run(f"import os; os.chdir({str(tmp_path / 'work')!r})\nimport mine; print(mine.answer)") == "42\n"
+
+
+CHILDREN = """
+import multiprocessing, subprocess, time
+forked = multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,))
+forked.start()
+started = subprocess.Popen(["sleep", "1000"])
+print("children", forked.pid, started.pid)
+"""
+
+
+def test_a_hard_restart_takes_the_cells_processes_along(watched: Place) -> None:
+    """A forked one holds the kernel's ports: the next kernel could not start."""
+    kernel = watched.start()
+    pids = [int(word) for word in kernel.run(CHILDREN).split("children")[1].split()[:2]]
+    kernel.manager.restart_kernel(now=True)
+    kernel.client.wait_for_ready(timeout=30)
+    assert until(lambda: not alive(*pids))
+
+
+def test_the_last_death_is_shown_also_after_an_ordinary_restart(watched: Place) -> None:
+    kernel = watched.start()
+    kernel.run("import ctypes; ctypes.string_at(0)")
+    for _ in range(2):
+        kernel.manager.restart_kernel()
+        kernel.client.wait_for_ready(timeout=30)
+    assert "crashed in native code" in kernel.run("print(get_ipython().run_line_magic('why', ''))")
+
+
+def test_magics_have_the_options_of_their_commands(watched: Place) -> None:
+    kernel = watched.start()
+    (watched.folder / "out.txt").write_text("MemoryError\n")
+    assert "received" not in kernel.run(f"print(get_ipython().run_line_magic('why', '--log {watched.folder}/out.txt'))")
+    assert "recorded and guarded" in kernel.run("%jupyter status")

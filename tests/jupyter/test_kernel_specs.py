@@ -165,3 +165,23 @@ def test_a_kernel_of_an_environment_without_crashcart(plain: Place, monkeypatch:
     kernel.manager.restart_kernel(now=True)
     kernel.client.wait_for_ready(timeout=30)
     assert "cell [2], line 2" in kernel.run("%why")
+
+
+def test_a_copy_of_a_watched_kernelspec_stands_by_itself(watched: Place) -> None:
+    """The usual way to make a variant: copy the folder."""
+    shutil.copytree(watched.spec, watched.spec.with_name("mine"))
+    watched.jupyter("disable")
+    kernel = watched.start(name="mine")
+    assert "2" in kernel.run("print(1 + 1)")
+
+
+def test_another_finder_of_modules_does_not_keep_the_kernel_from_starting(
+    watched: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = watched.folder / "site"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import sys\nclass Old:\n    def find_module(self, *a): return None\nsys.meta_path.insert(0, Old())\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    assert "2" in watched.start().run("print(1 + 1)")

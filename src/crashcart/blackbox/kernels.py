@@ -15,9 +15,10 @@ from typing import Any
 
 from crashcart.blackbox import store
 from crashcart.blackbox.recording import write_json
-from crashcart.errors import NoRecordingError
 
 FILE_NAME = "kernel.json"
+KERNEL_VARIABLE = "CRASHCART_KERNEL"
+"""In a watched kernel: its id."""
 INFORMATION_FILE = "kernel-information.json"
 """Written by the hook inside the kernel."""
 
@@ -64,8 +65,8 @@ def recordings_of(kernel_id: str) -> Iterator[Path]:
             yield folder
 
 
-def last_ended(kernel_id: str) -> Path:
-    """The last recording that has ended, of the kernel's lives before the present one or of others of the same notebook."""
+def ended_lives(kernel_id: str) -> Iterator[Path]:
+    """The recordings that have ended, newest first: of the kernel's earlier lives, and of others of the same notebook."""
     present = next(recordings_of(kernel_id), None)
     notebook = kernel.session_name if present is not None and (kernel := read_kernel(present)) is not None else None
     for folder in store.recordings():
@@ -73,5 +74,4 @@ def last_ended(kernel_id: str) -> Path:
         if kernel is None or not (folder / "ending.json").exists():
             continue
         if kernel.kernel_id == kernel_id or (notebook is not None and kernel.session_name == notebook):
-            return folder
-    raise NoRecordingError(f"kernel {kernel_id} has not died, as far as is recorded", "`crashcart list` shows all.")
+            yield folder

@@ -62,7 +62,12 @@ def _chosen(found: Sequence[specs.Spec], names: Sequence[str] | None) -> list[sp
     if unknown:
         known = ", ".join(each.name for each in found) or "none"
         raise CannotCheckError(f"Jupyter knows no kernel {', '.join(unknown)}", f"It knows: {known}.")
-    return [each for each in found if (each.name in names if names else each.is_python)]
+    foreign = [each.name for each in found if names and each.name in names and not each.is_python]
+    if foreign:
+        raise CannotCheckError(
+            f"{', '.join(foreign)} is no kernel of Python", "Kernels of other languages are left alone."
+        )
+    return [each for each in found if each.is_python and (not names or each.name in names)]
 
 
 def _change(arguments: argparse.Namespace, chosen: Sequence[specs.Spec]) -> list[str]:

@@ -7,11 +7,12 @@ still runs. In a notebook, `%memory` looks at the running kernel's variables as 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from crashcart.blackbox import store
-from crashcart.blackbox.kernels import recordings_of
+from crashcart.blackbox.kernels import KERNEL_VARIABLE, recordings_of
 from crashcart.errors import NoRecordingError, UsageError
 from crashcart.report.holdings import Holdings, from_evidence
 
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def here(arguments: argparse.Namespace) -> Holdings:
     """In a notebook: this kernel now, unless a recording is named."""
-    if arguments.record is None:
+    if arguments.record is None and arguments.kernel is None:
         from crashcart.jupyter.live import holdings
 
         return holdings()
@@ -52,8 +53,10 @@ def here(arguments: argparse.Namespace) -> Holdings:
 def _folder(arguments: argparse.Namespace) -> Path:
     if arguments.kernel is not None and arguments.record is not None:
         raise UsageError("received a recording and --kernel; expected one of them")
-    if arguments.kernel is not None:
-        found = next(recordings_of(arguments.kernel), None)
+    kernel = arguments.kernel if arguments.record is None else None
+    kernel = kernel or (os.environ.get(KERNEL_VARIABLE) if arguments.record is None else None)
+    if kernel is not None:
+        found = next(recordings_of(kernel), None)
     else:
         found = store.find(arguments.record) if arguments.record else next(iter(store.recordings()), None)
     if found is None:

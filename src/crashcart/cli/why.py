@@ -8,13 +8,14 @@ notices that look alarming and end nothing are named as noise.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from crashcart.blackbox import store
-from crashcart.blackbox.kernels import last_ended
+from crashcart.blackbox.kernels import KERNEL_VARIABLE, ended_lives
 from crashcart.cli.output import exit_code, write_reports
-from crashcart.errors import CannotCheckError, UsageError
+from crashcart.errors import CannotCheckError, NoRecordingError, UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
 from crashcart.why import explain
@@ -62,9 +63,21 @@ def _explained(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
     else:
         from crashcart.why.collect import collect
 
-        folder = last_ended(arguments.kernel) if arguments.kernel is not None else store.find(arguments.record)
+        kernel = arguments.kernel if given else os.environ.get(KERNEL_VARIABLE)
+        folder = _last_death(kernel) if kernel is not None else store.find(arguments.record)
         evidence, name = collect(folder), folder.name
     return explain(evidence, name), evidence
+
+
+def _last_death(kernel_id: str) -> Path:
+    """The kernel's last death; where it always ended as it was asked to, its last end."""
+    from crashcart.why._asked import ended_unasked
+    from crashcart.why.collect import collect
+
+    ended = list(ended_lives(kernel_id))
+    if not ended:
+        raise NoRecordingError(f"kernel {kernel_id} has not died, as far as is recorded", "`crashcart list` shows all.")
+    return next((folder for folder in ended if ended_unasked(collect(folder))), ended[0])
 
 
 def _from_log(name: str) -> Evidence:

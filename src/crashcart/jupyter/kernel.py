@@ -8,13 +8,13 @@ Does not cover: kernelspecs (`specs.py`).
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from crashcart.evidence import Evidence
     from crashcart.record.session import Manner
 
 SESSION_VARIABLE = "JPY_SESSION_NAME"
@@ -33,10 +33,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run_plainly(command: list[str]) -> int:
-    """Become the kernel; or, where it has been started already, wait for it."""
+    """Become the kernel; or, where it has been started already, wait for it: Jupyter's signals reach it by themselves."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     try:
         _, status = os.wait()
     except ChildProcessError:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execvp(command[0], command)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
@@ -85,7 +88,7 @@ class _Notices:
 
 
 def _manner(connection: str, notices: _Notices) -> Manner:
-    """A kernel has a process group of its own, as it would have without us, and does not outlive who started it."""
+    """A kernel shares our process group, which Jupyter made for it, and does not outlive who started it."""
     from crashcart.blackbox.kernels import introduce
     from crashcart.cli.commands import COMMANDS
     from crashcart.jupyter.connection import kernel_id
@@ -109,7 +112,8 @@ def _manner(connection: str, notices: _Notices) -> Manner:
     if with_parent:  # the kernel ends when its parent does: that is us
         variables[PARENT_VARIABLE] = str(os.getpid())
     called = f"the kernel of {Path(name).name}" if name else "the notebook's kernel"
-    return Manner(own_group=True, tied=True, orphaned_ends=with_parent, variables=variables, name=called, opened=opened)
+    parent = os.getppid() if with_parent else None
+    return Manner(tied=True, parent=parent, variables=variables, name=called, opened=opened)
 
 
 def _tell(folder: Path, connection_file: Path) -> None:
@@ -120,11 +124,12 @@ def _tell(folder: Path, connection_file: Path) -> None:
     from crashcart.jupyter.connection import read_connection
     from crashcart.report.text import one_line, render_text
     from crashcart.why import explain
+    from crashcart.why._asked import ended_unasked
     from crashcart.why.collect import collect
 
     evidence = collect(folder)
     asked = last_request(folder)
-    if asked is None or not died(evidence):
+    if asked is None or not ended_unasked(evidence):
         return
     report = explain(evidence, folder.name)
     headline = one_line(report.verdict) if report.verdict is not None else "the kernel died"
@@ -133,11 +138,3 @@ def _tell(folder: Path, connection_file: Path) -> None:
     request = last_words.Request(asked["header"], idents, asked.get("number"))
     words = last_words.Words("KernelDied", headline, [text], read_information(folder))
     last_words.deliver(read_connection(connection_file), request, words)
-
-
-def died(evidence: Evidence) -> bool:
-    """Whether the kernel ended otherwise than it was asked to: a restart and a shutdown are no deaths."""
-    ending = evidence.ending
-    if ending is None or ending.sent_by is not None or any(each.kind == "orphaned" for each in evidence.events or ()):
-        return False
-    return ending.kind == "signal" or ending.exit_code != 0 or ending.python_finished is False

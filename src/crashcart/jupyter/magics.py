@@ -19,7 +19,6 @@ from crashcart.cli.main import COMMANDS, command_parser, overview
 from crashcart.errors import CrashcartError
 
 GENERAL = "crashcart"
-KERNEL_VARIABLE = "CRASHCART_KERNEL"
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -45,7 +44,7 @@ def _is_ours(function: Any) -> bool:
 
 def _magic(name: str) -> Any:
     def magic(line: str) -> object:
-        return _run(name, shlex.split(line))
+        return _run(name, _words(line))
 
     magic.__doc__ = f"crashcart: {COMMANDS[name]}; `%{name} --help` says more."
     return magic
@@ -53,11 +52,19 @@ def _magic(name: str) -> Any:
 
 def _general(line: str) -> object:
     """Any command of crashcart: `%crashcart list`."""
-    words = shlex.split(line)
+    words = _words(line)
     if not words or words[0] not in COMMANDS:
         print(overview())
         return None
     return _run(words[0], words[1:])
+
+
+def _words(line: str) -> list[str]:
+    """As a shell would split them; a quotation mark without its partner is one like any other."""
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
 
 
 def _run(name: str, words: Sequence[str]) -> object:
@@ -75,8 +82,6 @@ def _run(name: str, words: Sequence[str]) -> object:
 
 
 def _do(module: ModuleType, arguments: argparse.Namespace) -> object:
-    if getattr(arguments, "kernel", "") is None and getattr(arguments, "record", None) is None:
-        arguments.kernel = os.environ.get(KERNEL_VARIABLE)
     if not hasattr(module, "here") or getattr(arguments, "json", False):
         module.run(arguments)
         return None

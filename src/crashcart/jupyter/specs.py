@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from crashcart.jupyter.start import PLAIN_SUFFIX
 
 START_FILE = "crashcart-start.py"
 MARK = "crashcart"
-_PYTHONS = ("python", "pypy")
+_PYTHON = re.compile(r"^(?:python|pypy)(?:3(?:\.\d+)?)?$")
 _KERNEL_SCRIPT = Path(__file__).parent / "kernel.py"
 _START_SCRIPT = Path(__file__).parent / "start.py"
 
@@ -77,11 +78,12 @@ def watch(spec: Spec, options: Sequence[str]) -> str:
     """Have the kernel start under crashcart; returns where that was written. OSError where it cannot be."""
     if not _is_writable(spec):
         return _write_copy(spec, options)
+    copied = spec.is_watched and bool(spec.facts["metadata"][MARK].get("copied"))
     if spec.is_watched:
         spec = Spec(spec.name, spec.folder, _plain_facts(spec))
     else:
         shutil.copy2(spec.file, spec.plain_file)
-    _write(spec, spec.folder, options)
+    _write(spec, spec.folder, options, copied)
     return str(spec.file)
 
 
@@ -127,8 +129,8 @@ def _write(spec: Spec, folder: Path, options: Sequence[str], copied: bool = Fals
 
 def _watched_facts(spec: Spec, options: Sequence[str], copied: bool) -> dict[str, Any]:
     argv = list(spec.facts["argv"])
-    first = argv[0] if Path(argv[0]).name.startswith(_PYTHONS) else "python"
-    start = [first, "-ES", str(spec.folder / START_FILE), str(spec.file), sys.executable, str(_KERNEL_SCRIPT)]
+    first = argv[0] if _PYTHON.match(Path(argv[0]).name) else "python"
+    start = [first, "-ES", f"{{resource_dir}}/{START_FILE}", sys.executable, str(_KERNEL_SCRIPT)]
     mark = {"argv": argv, "options": " ".join(options)} | ({"copied": True} if copied else {})
     return {
         **spec.facts,

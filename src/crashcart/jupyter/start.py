@@ -1,6 +1,6 @@
 """The first command of a kernel: starts it under crashcart, or plainly where crashcart is gone.
 
-    python -ES start.py KERNEL_JSON WATCHER_PYTHON WATCHER_SCRIPT [OPTION…] -- COMMAND…
+    python -ES start.py WATCHER_PYTHON WATCHER_SCRIPT [OPTION…] -- COMMAND…
 
 `crashcart jupyter enable` puts a copy of this file beside the kernel's own kernel.json. It needs nothing of crashcart, so that
 a kernel starts whatever has become of that: when its interpreter or its files are no longer there, the kernel.json is put
@@ -19,18 +19,18 @@ THIS_PYTHON = "-"
 
 def main(arguments):  # type: (list[str]) -> None
     """Become the watcher with the kernel's command, or the kernel."""
-    kernel_json, python, script = arguments[:3]
+    python, script = arguments[:2]
     split = arguments.index("--")
-    options, command = arguments[3:split], arguments[split + 1 :]
+    options, command = arguments[2:split], arguments[split + 1 :]
     if command[0] in PYTHONS:
         command[0] = sys.executable
     if python in (THIS_PYTHON, sys.executable) and os.path.isfile(script):
         watch(script, [*options, "--", *command])
     elif os.access(python, os.X_OK) and os.path.isfile(script):
         here = os.path.abspath(__file__)
-        become([python, "-ES", here, kernel_json, THIS_PYTHON, script, *options, "--", *command])
+        become([python, "-ES", here, THIS_PYTHON, script, *options, "--", *command])
     else:
-        put_back(kernel_json)
+        put_back(os.path.dirname(os.path.abspath(__file__)))
     become(command)
 
 
@@ -56,13 +56,27 @@ def become(command):  # type: (list[str]) -> None
         sys.stderr.write(f"crashcart: {command[0]}: {error.strerror}\n")
 
 
-def put_back(kernel_json):  # type: (str) -> None
-    """Undo what `enable` did to this kernel."""
+def put_back(folder):  # type: (str) -> None
+    """Undo what `enable` did to the kernel of this folder."""
+    kernel_json = os.path.join(folder, "kernel.json")
     try:
-        os.rename(kernel_json + PLAIN_SUFFIX, kernel_json)
-        os.unlink(os.path.abspath(__file__))
-    except OSError:
+        if os.path.exists(kernel_json + PLAIN_SUFFIX):
+            os.rename(kernel_json + PLAIN_SUFFIX, kernel_json)
+            os.unlink(os.path.abspath(__file__))
+        elif is_copy(kernel_json):
+            import shutil
+
+            shutil.rmtree(folder)
+    except (OSError, ValueError):
         return
+
+
+def is_copy(kernel_json):  # type: (str) -> bool
+    """Whether the whole folder is a copy that `enable` made of one that may not be written."""
+    import json
+
+    with open(kernel_json, encoding="utf-8") as stream:
+        return bool(json.load(stream).get("metadata", {}).get("crashcart", {}).get("copied"))
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ def _ending_facts(ended: Ended, watch: Watch, before: Before) -> dict[str, Any]:
         limit_hits_group=_rise(before.limit_hits_group, own_group.limit_hits() if own_group else None),
         same_boot=True,
         sent_by=_sent_by(ended, number if signalled else -number - 128),
+        asked_for=ended.passed is not None and ended.passed.pid == os.getppid(),
         peak_rss_bytes=ended.peak_rss_bytes,
         survivors=tuple(pid for pid in watch.gauge.descendants if is_alive(pid, None)),
     )

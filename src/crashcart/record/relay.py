@@ -2,8 +2,7 @@
 
 Covers: one wait that wakes for the end of the child, for signals sent to us, or after a while; forwarding; stopping and
 continuing together with the program under a terminal.
-A program with a process group of its own (a kernel) gets everything from us, and so does its whole group: whoever signals a
-kernel means that.
+Jupyter, which signals the whole group of a kernel, is known to do so.
 Does not cover: sampling (`watch.py`). The terminal's own signals (Ctrl-C, Ctrl-Z, a hang-up) reach the program by
 themselves, since it shares our process group. A signal that a process sent may have been sent to the whole group, which
 cannot be seen; it is handed on unless the program has it pending already or ends of it at once.
@@ -33,6 +32,8 @@ class Passed:
     number: int
     sender: str
     at_s: float
+    pid: int | None = None
+    """The sender; None for the terminal."""
 
 
 def block() -> set[int]:
@@ -47,19 +48,29 @@ def restore(mask: set[int]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def wait(pid: int, timeout_s: float, own_group: bool = False) -> Passed | None:
+def wait(pid: int, timeout_s: float, group_sender: int | None = None) -> Passed | None:
     """Wait for a signal; forward it if it was sent to us alone. Returns what passed, None at the end of the time or for
-    news of the child."""
+    news of the child. What comes from `group_sender` is known to reach the program by itself."""
     info = signal.sigtimedwait(WAITED, timeout_s)
     if info is None or info.si_signo == _NEWS_OF_CHILD:
         return None
     from_kernel = info.si_code > 0
-    if own_group:
-        _send(-pid, info.si_signo)
-    elif not from_kernel and not _reached_program(pid, info.si_signo):
+    to_group = from_kernel or info.si_pid == group_sender
+    if not to_group and not _reached_program(pid, info.si_signo):
         _send(pid, info.si_signo)
+    return _passed(info)
+
+
+def last_pending() -> Passed | None:
+    """A signal that reached us and nobody has taken yet: one to the whole group may have ended the program before we looked."""
+    info = signal.sigtimedwait(WAITED - {_NEWS_OF_CHILD}, 0)
+    return _passed(info) if info is not None else None
+
+
+def _passed(info: signal.struct_siginfo) -> Passed:
+    from_kernel = info.si_code > 0
     sender = "the terminal" if from_kernel else _sender(info.si_pid)
-    return Passed(info.si_signo, sender, time.monotonic())
+    return Passed(info.si_signo, sender, time.monotonic(), None if from_kernel else info.si_pid)
 
 
 def _reached_program(pid: int, number: int) -> bool:

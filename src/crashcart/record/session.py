@@ -44,12 +44,10 @@ class Run:
 class Manner:
     """In what way a program is run, where that differs from a command at a prompt: a kernel, say."""
 
-    own_group: bool = False
-    """It gets a process group of its own, and the signals that reach us reach that whole group."""
     tied: bool = False
     """It ends when we do."""
-    orphaned_ends: bool = False
-    """It ends when the process that started us is gone."""
+    parent: int | None = None
+    """The process that started us, where that is Jupyter: it signals our whole group, and without it the program ends."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Added to its environment."""
     name: str | None = None
@@ -128,7 +126,7 @@ def _start(
     before = read_before()
     started_s = time.monotonic()
     try:
-        pid = spawn.spawn(argv, environment, mask, manner.own_group)
+        pid = spawn.spawn(argv, environment, mask)
     except spawn.CannotStartError:
         if attendant is not None:
             with suppress(Exception):
@@ -139,7 +137,7 @@ def _start(
     _outlive()
     ceiling_bytes = attendant.ceiling_bytes if attendant is not None else None
     watch = _watch(pid, recorder, before, ceiling_bytes, started_s)
-    watch.own_group, watch.tied_to = manner.own_group, os.getppid() if manner.orphaned_ends else None
+    watch.parent = manner.parent
     if recorder is not None:
         try:
             recorder.started(pid, watch.gauge.process.start_ticks())

@@ -1,7 +1,7 @@
 """Starting the user's program with our hooks in reach and everything else as it was.
 
 Covers: the environment additions (PYTHONPATH, LD_PRELOAD, CRASHCART_RECORDING), the spawn itself with the caller's
-descriptors, process group (or one of its own), signal mask and dispositions, and the name by which the program is spoken of.
+descriptors, process group, signal mask and dispositions, and the name by which the program is spoken of.
 Does not cover: watching it (`watch.py`).
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from crashcart.errors import CrashcartError
@@ -61,12 +60,10 @@ def _inside(folder: Path) -> Path | None:
     return link
 
 
-def spawn(argv: Sequence[str], environment: Mapping[str, str], mask: Iterable[int], own_group: bool = False) -> int:
-    """Start the command and return its pid. It has our descriptors, the given signal mask, and our process group or, where
-    asked for, one of its own."""
-    start = partial(os.posix_spawnp, setpgroup=0) if own_group else os.posix_spawnp
+def spawn(argv: Sequence[str], environment: Mapping[str, str], mask: Iterable[int]) -> int:
+    """Start the command and return its pid. It has our descriptors and process group, and the given signal mask."""
     try:
-        return start(
+        return os.posix_spawnp(
             argv[0],
             list(argv),
             dict(environment),

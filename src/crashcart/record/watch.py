@@ -88,10 +88,8 @@ class Watch:
         self.attendant: Attendant | None = None
         self.when_settled: Callable[[], object] | None = None
         """Called once the program has had time to start: what can wait is not to slow that down."""
-        self.own_group = False
-        """Whether the program has a process group of its own, to which signals are handed on."""
-        self.tied_to: int | None = None
-        """The parent without which the program is to end; None where it goes on."""
+        self.parent: int | None = None
+        """Jupyter, where that started us: it signals our whole group, and without it the program is to end."""
 
     def now_s(self) -> float:
         """Seconds since the program started."""
@@ -104,14 +102,20 @@ class Watch:
             if ended is not None:
                 return ended
             timeout_s = self._look() if self.recorder is not None and self.failure is None else pace.LONGEST_S
-            if self.tied_to is not None and os.getppid() != self.tied_to:
-                self._note("orphaned", f"pid {self.tied_to}, which had started this, is gone")
-                os.killpg(self.pid, signal.SIGKILL)
-                self.tied_to = None
-            passed = relay.wait(self.pid, timeout_s, self.own_group)
+            if self.parent is not None and os.getppid() != self.parent:
+                self._end_orphan()
+            passed = relay.wait(self.pid, timeout_s, self.parent)
             if passed is not None:
                 self.passed = passed
                 self._note("signal", f"{signal_name(passed.number)} from {passed.sender}")
+
+    def _end_orphan(self) -> None:
+        """Whoever started us is gone: the program and its descendants end, as they would without us."""
+        self._note("orphaned", f"pid {self.parent}, which had started this, is gone")
+        self.parent = None
+        for pid in (self.pid, *self.gauge.descendants):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
     def until_gone(self) -> None:
         """Watch a process that is not ours, until it is gone; how it ended is for its own parent to know."""
@@ -135,7 +139,7 @@ class Watch:
             if _at_terminal():
                 relay.stop_with(self.pid)
             return None
-        return Ended(status, usage.ru_maxrss * 1024, self.passed)
+        return Ended(status, usage.ru_maxrss * 1024, relay.last_pending() or self.passed)
 
     def _look(self) -> float:
         """Take a sample, ask for what is due, and say how long to wait until the next. A failure stops the recording."""

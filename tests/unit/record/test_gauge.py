@@ -91,14 +91,14 @@ def test_swap_that_is_not_told_of_or_never_used_is_not_counted(tmp_path: Path) -
 
 
 STEPS = """
-import mmap, os, sys
+import mmap, os, signal, sys
 def told(): print(flush=True), sys.stdin.readline()
 told(); block = bytearray(64 << 20)
 told(); child = os.fork()
-if child == 0: sys.stdin.read(); os._exit(0)
+if child == 0: signal.pause()
 told(); file = open(sys.argv[1], "w+b"); file.truncate(64 << 20); mapped = mmap.mmap(file.fileno(), 0); mapped[:] = bytes(64 << 20)
 told(); del block
-told()
+told(); os.kill(child, signal.SIGKILL)
 """
 
 

@@ -211,7 +211,7 @@ def test_another_preloaded_library_still_works(recorder: Recorder, programs: Pat
     "command",
     [
         "echo out; echo err >&2; printf '%s\\n' a b | sort -r; (exit 3)",
-        "ls -la /; cat /etc/passwd | wc -l; env -i /bin/echo bare",
+        "ls -la /usr; cat /etc/passwd | wc -l; env -i /bin/echo bare",
         "exec 1>&-; exec 2>&-; echo nobody",
         "exec 3>&1 1>&2 2>&3; echo to-err; echo to-out >&2",
         "git --version; git -C / log 2>&1; git help -a | head -3",

@@ -12,11 +12,11 @@ from typing import Any
 
 from crashcart.errors import UnreadableRecordingError
 from crashcart.evidence import Evidence
-from crashcart.jupyter.kernel import died
 from crashcart.jupyter.server.present import history
 from crashcart.jupyter.server.recordings import Recording
 from crashcart.report.json import to_document
 from crashcart.why import explain, rules
+from crashcart.why._asked import ended_unasked
 from crashcart.why.collect import collect
 
 MOST_DEATHS = 5
@@ -85,7 +85,7 @@ def _judged(recording: Recording) -> Row | None:
         return _line(name, None, {"headline": str(error)})
     except Exception as error:  # our own failure must not hide the kernel's memory, which is in the same answer
         return _line(name, None, {"headline": f"The verdict could not be made: {type(error).__name__}: {error}"})
-    if report.verdict is None or not died(evidence):
+    if report.verdict is None or not ended_unasked(evidence):
         return None
     return _line(name, _ended_unix_s(evidence), to_document(report, evidence)["findings"][0])
 

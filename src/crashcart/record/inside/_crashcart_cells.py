@@ -42,9 +42,16 @@ class _Finder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != SHELL_MODULE:
             return None
-        sys.meta_path.remove(self)
+        try:
+            sys.meta_path.remove(self)
+            return self._spec(name, path, target)
+        except Exception:  # it is imported as if we had not been there
+            return None
+
+    def _spec(self, name: str, path: Any, target: Any) -> Any:
         for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None else None
             if spec is not None:
                 _after_loading(spec.loader, lambda module: _meet(module.InteractiveShell, self.directory))
                 return spec
@@ -76,6 +83,7 @@ def _meet(kind: Any, directory: str) -> None:
 
 
 def _register(shell: Any, directory: str) -> None:
+    _keep_from_children()
     cells = _Cells(shell, directory)
     shell.events.register("pre_run_cell", cells.began)
     shell.events.register("post_run_cell", cells.ended)
@@ -90,6 +98,12 @@ def _keep_information(shell: Any, directory: str) -> None:
     encode = sys.modules["_crashcart_hook"]._load_ring().encode
     with open(os.path.join(directory, INFORMATION_FILE), "w", encoding="ascii") as stream:
         stream.write(encode({"protocol_version": "5.3", "banner": "", **facts}))
+
+
+def _keep_from_children() -> None:
+    """A kernel that this one starts is another notebook's: its cells do not belong here."""
+    inside = os.environ.get("CRASHCART_INSIDE", "").split("//")
+    os.environ["CRASHCART_INSIDE"] = "//".join(path for path in inside if path != os.path.abspath(__file__))
 
 
 def _quietly(call: Any, *arguments: Any) -> None:
@@ -144,9 +158,15 @@ class _Cells:
                 "file": _code_name(self.shell, info),
                 "source": raw if len(raw) <= SOURCE_CHARS else raw[:SOURCE_CHARS],
                 "resident_bytes": _resident_bytes(),
-                **_request(self.shell),
+                **self._request(),
             }
         )
+
+    def _request(self) -> dict[str, Any]:
+        try:
+            return _request(self.shell)
+        except Exception:  # another kernel than ipykernel's, or a later one: the cell is known all the same
+            return {}
 
     def _number(self) -> int:
         count = int(self.shell.execution_count)
@@ -172,9 +192,11 @@ class _Cells:
     def _print_notice(self) -> None:
         path = os.path.join(self.directory, NOTICE_FILE)
         if os.path.exists(path):
-            with open(path, encoding="utf-8") as stream:
+            taken = f"{path}-{self.pid}"  # the watcher may be adding to it
+            os.rename(path, taken)
+            with open(taken, encoding="utf-8") as stream:
                 text = stream.read()
-            os.unlink(path)
+            os.unlink(taken)
             sys.stderr.write(text)
 
 
@@ -224,7 +246,10 @@ def _magic(shell: Any, name: str) -> Any:
     def magic(line: str) -> Any:
         try:
             shell.extension_manager.load_extension("crashcart")
-        except ImportError:  # this environment does not have crashcart: the watcher's own does
+        except Exception:  # this environment has none, or one that does not work: the watcher's own does
+            return _ask_watcher(name, line)
+        known = shell.magics_manager.magics["line"].get(name)
+        if known is None or getattr(known, "__module__", "") == __name__:  # something else is called crashcart here
             return _ask_watcher(name, line)
         return shell.run_line_magic(name, line)
 
@@ -238,7 +263,7 @@ def _ask_watcher(name: str, line: str) -> None:
     import subprocess
 
     words = shlex.split(line)
-    words = words if name == "crashcart" else [name, *(words or ["--kernel", os.environ.get("CRASHCART_KERNEL", "")])]
+    words = words if name == "crashcart" else [name, *words]
     hidden = ("CRASHCART_RECORDING", "CRASHCART_INSIDE", "LD_PRELOAD")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

@@ -41,9 +41,10 @@ def sanitizer(rig: Rig, kind: str) -> list[str]:
 
 
 def test_stress_under_address_and_undefined_sanitizers(rig: Rig, stressed: Guard) -> None:
+    """Without forks: the sanitizer's own allocator waits for ever in a child that was forked while a thread held its lock."""
     flags = sanitizer(rig, "address,undefined")
     environment = {**stressed.environment(), "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
-    done = run([rig.program("stress", *flags), "4", "20000", "5"], environment)
+    done = run([rig.program("stress", *flags), "4", "20000", "0"], environment)
     assert (done.returncode, done.stderr) == (0, "")
 
 
