@@ -1,9 +1,11 @@
 """Measure what the guard costs far from the limit, in lockstep with plain runs and with other tools.
 
-    python -m bench.guard_cost [--rounds 2] [--blocks 12] [--only NAME]
+    python -m bench.guard_cost [--rounds 9] [--peer-rounds 2] [--blocks 10] [--work NAME]
 
-In a round all ways that can run the program live at once and take turns block by block (`bench.lockstep`); its figure is
-the median ratio to the plain block beside it. The tools do more than a guard does (they say where memory goes), so they are
+In a round the ways that can run the program live at once and take turns block by block (`bench.lockstep`); its figure is
+the median ratio to the plain block beside it. Two processes of one program differ by some percent from the layout of their
+memory alone, so the small cost of the guard needs many rounds; the other tools cost far more than that noise and take part
+in the first few only. They do more than a guard does (they say where memory goes), so they are
 no rivals in this: they show what it costs to see every allocation. Nothing here is a test: the targets are printed beside.
 """
 
@@ -18,15 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import trial
-from bench.guard_cost.contenders import WAYS, why_not
+from bench.guard_cost.contenders import PEERS, WAYS, why_not
 from bench.lockstep import compare
 from bench.report import table, write_section
 
 HERE = Path(__file__).resolve().parent
 TRAIN = HERE.parent / "overhead" / "programs" / "train.py"
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
-NOTE = """{rounds} rounds of {blocks} blocks each, about half a second to two seconds per block; in a round all programs of a row live
-at once and take turns block by block. "Plain again" is the plain program a second time: the noise of this run. Memray, Fil and Scalene record where memory goes, which a guard does not; they stand
+NOTE = """{rounds} rounds of {blocks} blocks each, about half a second to two seconds per block, the other tools in the first
+{peers} of them; in a round all programs of a row live at once and take turns block by block. A figure is the median of the rounds
+(least … most). "Plain again" is the plain program a second time: the noise of this run. Memray, Fil and Scalene record where memory goes, which a guard does not; they stand
 here for the price of seeing every allocation, each run with its own defaults and with nothing switched off."""
 
 
@@ -40,6 +43,15 @@ class Work:
     target: float
 
 
+@dataclass(frozen=True)
+class Shape:
+    """How much is measured."""
+
+    rounds: int
+    peer_rounds: int
+    blocks: int
+
+
 WORKS = (
     Work("training step, small model", TRAIN, ("small", "150"), 1.02),
     Work("training step, large model", TRAIN, ("large", "3"), 1.02),
@@ -50,48 +62,51 @@ WORKS = (
 
 def main() -> int:
     parser = argparse.ArgumentParser("bench.guard_cost")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--blocks", type=int, default=12)
-    parser.add_argument("--only", action="append", metavar="WAY", help="compare this way with plain; may be repeated")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--peer-rounds", type=int, default=2, help="rounds in which the other tools take part")
+    parser.add_argument("--blocks", type=int, default=10)
+    parser.add_argument("--work", help="only programs whose name contains this; nothing is written then")
     options = parser.parse_args()
-    ways = [name for name in WAYS if name.startswith("plain") or not options.only or name in options.only]
+    shape = Shape(options.rounds, options.peer_rounds, options.blocks)
     rows, reasons = [], []
-    for work in WORKS:
-        found, absent = measure(work, ways, options.rounds, options.blocks)
+    for work in (each for each in WORKS if not options.work or options.work in each.name):
+        found, absent = measure(work, shape)
         reasons += [f"{name}, {work.name}: {reason}" for name, reason in absent.items()]
-        rows.append([work.name, *(_spread(found.get(name)) for name in ways[1:]), f"≤ {work.target:.2f} ×"])
-    note = NOTE.format(rounds=options.rounds, blocks=options.blocks)
-    parts = [table(["what", *ways[1:], "target of crashcart"], rows), note]
+        rows.append(
+            [work.name, *(_spread(found.get(name)) for name in WAYS if name != "plain"), f"≤ {work.target:.2f} ×"]
+        )
+    note = NOTE.format(rounds=shape.rounds, peers=shape.peer_rounds, blocks=shape.blocks)
+    parts = [table(["what", *(name for name in WAYS if name != "plain"), "target of crashcart"], rows), note]
     parts += ["Does not run: " + "; ".join(reasons) + "."] if reasons else []
     print("\n" + "\n\n".join(parts))
-    if not options.only:
+    if not options.work:
         write_section("Cost of the guard", "make bench-guard-cost", "\n\n".join(parts))
     return 0
 
 
-def measure(
-    work: Work, ways: Sequence[str], rounds: int, blocks: int
-) -> tuple[dict[str, list[float]], Mapping[str, str]]:
-    """The ratios of each way, one per round, and why the others do not run."""
+def measure(work: Work, shape: Shape) -> tuple[dict[str, list[float]], Mapping[str, str]]:
+    """The ratios of each way, one per round it took part in, and why the others do not run."""
     with tempfile.TemporaryDirectory(prefix="crashcart-bench-") as folder:
         side = Path(folder)
         environment = {**trial.environment(), **QUIET, "CRASHCART_HOME": str(side / "home")}
-        commands = {name: WAYS[name](work.program, work.args, side) for name in ways}
+        commands = {name: way(work.program, work.args, side) for name, way in WAYS.items()}
         absent = {
             name: reason
             for name, command in commands.items()
             if (reason := why_not(name, command, environment, side)) is not None
         }
-        running = {name: command for name, command in commands.items() if name not in absent}
-        ratios: dict[str, list[float]] = {name: [] for name in running if name != "plain"}
-        for number in range(rounds):
-            running = dict(reversed(running.items()))  # who starts first gets the better memory now and then
-            for name, ratio in compare(running, environment, blocks).items():
-                ratios[name].append(ratio)
-            words = ", ".join(f"{name} {values[-1]:.3f} ×" for name, values in ratios.items())
-            print(f"{work.name}, round {number + 1}: {words}", flush=True)
         for name, reason in absent.items():
             print(f"{work.name}, {name} does not run: {reason}", flush=True)
+        ratios: dict[str, list[float]] = {name: [] for name in commands if name not in absent and name != "plain"}
+        for number in range(shape.rounds):
+            apart = set(absent) if number < shape.peer_rounds else set(PEERS)
+            taking_part = [name for name in commands if name not in apart]
+            order = taking_part[:: 1 if number % 2 else -1]  # who starts first gets the better memory now and then
+            found = compare({name: commands[name] for name in order}, environment, shape.blocks)
+            for name, ratio in found.items():
+                ratios[name].append(ratio)
+            words = ", ".join(f"{name} {ratio:.3f} ×" for name, ratio in found.items())
+            print(f"{work.name}, round {number + 1}: {words}", flush=True)
         return ratios, absent
 
 

@@ -46,12 +46,12 @@ WAYS: Mapping[str, Way] = {
     "Fil": _fil,
     "Scalene": _scalene,
 }
-_MODULES = {"memray": "memray", "Fil": "filprofiler", "Scalene": "scalene"}
+PEERS: Mapping[str, str] = {"memray": "memray", "Fil": "filprofiler", "Scalene": "scalene"}
 
 
 def why_not(name: str, command: Command, environment: Mapping[str, str], side: Path) -> str | None:
     """Why this way cannot run the program, from one block of it; None where it can."""
-    module = _MODULES.get(name)
+    module = PEERS.get(name)
     if module and importlib.util.find_spec(module) is None:
         return "not installed"
     try:
