@@ -44,10 +44,10 @@ class Explained:
 
     def to_html(self) -> str:
         """The whole page."""
+        from crashcart.cli.rooms import rule_names
         from crashcart.report.html import render_html
-        from crashcart.why import rules
 
-        return render_html(self.report, self.evidence, {each.code: each.name for each in rules()})
+        return render_html(self.report, self.evidence, rule_names())
 
     def _repr_html_(self) -> str:
         from html import escape
