@@ -56,4 +56,7 @@ def _remedies(installation: Installation, tensorflow: Distribution, package: str
     yield install(installation, f"{package}=={good}")
     refused = [str(each) for each in refused_by(installation, package, good) if each.by.name != tensorflow.name]
     if refused:
-        yield f"other packages want another one ({'; '.join(refused[:3])}): upgrade TensorFlow instead, or use a second environment"
+        yield (
+            f"other packages want another one ({'; '.join(refused[:3])}): upgrade TensorFlow instead, or use a second"
+            " environment"
+        )

@@ -62,7 +62,7 @@ def _read(entry: Path, name: str, version: str) -> Distribution:
     file = entry / ("METADATA" if entry.suffix == ".dist-info" else "PKG-INFO") if entry.is_dir() else entry
     text, fault = _text(file)
     headers = _headers(text)
-    said = headers.get("version", [None])[0]
+    said = next(iter(headers.get("version", ())), None)
     if fault is None and (said is None or "name" not in headers):
         fault = f"{file.name} names no {'version' if said is None else 'name'}"
     requires = tuple(headers.get("requires-dist", ())) if fault is None else None
@@ -73,7 +73,7 @@ def _read(entry: Path, name: str, version: str) -> Distribution:
         version=said or version,
         folder=str(entry.parent),
         requires=requires,
-        requires_python=headers.get("requires-python", [None])[0],
+        requires_python=next(iter(headers.get("requires-python", ())), None),
         installer=(_text(entry / "INSTALLER")[0].strip() or None) if entry.is_dir() else None,
         fault=fault,
     )
@@ -88,9 +88,9 @@ def _text(file: Path) -> tuple[str, str | None]:
     return raw.decode("utf-8", "replace"), None
 
 
-def _headers(text: str) -> dict[str, list[str | None]]:
+def _headers(text: str) -> dict[str, list[str]]:
     """The headers before the first empty line, by lower-case name; folded lines are not used by the ones we need."""
-    found: dict[str, list[str | None]] = {}
+    found: dict[str, list[str]] = {}
     for line in text.splitlines():
         if not line.strip():
             break

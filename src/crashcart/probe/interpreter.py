@@ -1,7 +1,8 @@
 """A Python interpreter: which one it is, and where it looks for packages.
 
 Covers: the one that runs us or any other, asked in a bounded child process that imports nothing but the standard
-library: a program would be started in the same way, and would see the same path. What kind of environment it is (venv, conda, system) and what installs into it.
+library: a program would be started in the same way, and would see the same path. What kind of environment it is (venv,
+conda, system) and what installs into it.
 Does not cover: what is installed (`distributions.py`).
 """
 
