@@ -89,6 +89,79 @@ class SharedLibrary:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """One requirement of a plan."""
+
+    name: str
+    """In canonical form."""
+    specifier: str
+    """The range as PEP 440 writes it, also where the file has another way; empty where any version will do."""
+    text: str
+    """As the file has it."""
+    file: str
+    line: int | None = None
+    extras: tuple[str, ...] = ()
+    marker: str | None = None
+    constraint: bool = False
+    """Whether it only limits the version, and does not ask for the package."""
+    by: str = "pip"
+    """Who installs it and how it is written: pip, conda or poetry."""
+    exact: str | None = None
+    """The version, where a wheel is named by its file; the index is not asked then."""
+    opaque: bool = False
+    """Whether it comes from an address, a folder or a repository, so that the index does not decide its version."""
+    group: str | None = None
+    """The optional group of the project that it belongs to."""
+
+    @property
+    def place(self) -> str:
+        """As in `requirements.txt line 3`."""
+        return self.file if self.line is None else f"{self.file} line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a file asks to be installed."""
+
+    file: str
+    wanted: tuple[Wanted, ...]
+    python: str | None = None
+    """The range of Pythons that it names, as PEP 440 writes it."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that the plan sets (conda)."""
+    unread: tuple[str, ...] = ()
+    """What was not understood, each with its place and the reason."""
+    missing: tuple[str, ...] = ()
+    """Files that it includes and that cannot be read, each with its place and the reason."""
+    tool: str = "pip"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A line of a plan that, changed, lets the plan be installed."""
+
+    place: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Requirements of a plan that no release meets."""
+
+    kind: str
+    """ranges (they exclude each other), no-wheel (for this Python), no-release, or missing-file."""
+    package: str
+    asked: tuple[str, ...]
+    """Who asks for what, a sentence each."""
+    pythons: tuple[str, ...] = ()
+    """The Pythons that do have a wheel of what is asked for."""
+    changes: tuple[Change, ...] = ()
+    builds: bool = False
+    """Whether pip would try to build the package from its source instead."""
+
+
+@dataclass(frozen=True, slots=True)
 class Installation:
     """An environment. In a planned one, nothing is installed yet: `plan` names the file."""
 
@@ -101,8 +174,10 @@ class Installation:
     unreadable: tuple[str, ...] = ()
     """Directories of the path that cannot be read, each with the reason."""
     plan: str | None = None
-    conflicts: tuple[str, ...] = ()
-    """In a planned environment: requirements that no version meets, in words."""
+    conflicts: tuple[Conflict, ...] = ()
+    """In a planned environment: requirements that no release meets."""
+    unread: tuple[str, ...] = ()
+    """In a planned environment: what of the plan was not understood, each with its place."""
 
     def find(self, *names: str) -> Distribution | None:
         """The first of the named distributions that is there and not shadowed."""

@@ -6,7 +6,7 @@ Does not cover: what really fails: a declared range is a promise, not a measurem
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -42,8 +42,8 @@ def demands(installation: Installation) -> Iterator[Demand]:
 def demands_of(distribution: Distribution, interpreter: Interpreter) -> Iterator[Demand]:
     """The requirements of one distribution that hold for this Python."""
     for text in distribution.requires or ():
-        requirement = _parsed(text)
-        if requirement is not None and _holds(requirement.marker, interpreter):
+        requirement = parsed_requirement(text)
+        if requirement is not None and holds(requirement.marker, interpreter):
             yield Demand(distribution, canonical(requirement.name), requirement)
 
 
@@ -59,14 +59,16 @@ def meets(requirement: Requirement, version: str) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _parsed(text: str) -> Requirement | None:
+def parsed_requirement(text: str) -> Requirement | None:
+    """A requirement as metadata writes it; None where no tool can read it."""
     try:
         return Requirement(text)
     except InvalidRequirement:
         return None  # old metadata has ranges that no tool can read any more; pip ignores them too
 
 
-def _holds(marker: Marker | None, interpreter: Interpreter) -> bool:
+def holds(marker: Marker | None, interpreter: Interpreter, extras: Iterable[str] = ()) -> bool:
+    """Whether a marker is true for this Python, with or without one of the extras."""
     if marker is None:
         return True
     environment = {
@@ -78,6 +80,5 @@ def _holds(marker: Marker | None, interpreter: Interpreter) -> bool:
         "platform_machine": interpreter.architecture or "",
         "implementation_name": interpreter.implementation,
         "platform_python_implementation": "CPython" if interpreter.implementation == "cpython" else "PyPy",
-        "extra": "",
     }
-    return marker.evaluate(environment)
+    return any(marker.evaluate({**environment, "extra": extra}) for extra in ("", *extras))

@@ -7,9 +7,11 @@ Does not cover: judging; importing any of what is found.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES
+from crashcart.doctor._planned import planned
 from crashcart.evidence import Environment, Evidence
 from crashcart.installation import Distribution, Installation
 from crashcart.probe import gpu
@@ -17,6 +19,7 @@ from crashcart.probe.disk import read_disks
 from crashcart.probe.distributions import read_distributions, read_module
 from crashcart.probe.interpreter import Asked, ask_interpreter
 from crashcart.probe.machine import read_machine
+from crashcart.probe.plan import read_plan
 
 _MODULES = ("tensorflow", "keras", "numpy")
 _OWNERS = (*TENSORFLOW_NAMES, "keras", "keras-nightly", "numpy", "protobuf")
@@ -40,6 +43,25 @@ def collect(python: str | None = None) -> Evidence:
         disks=read_disks([str(Path.cwd()), "/dev/shm", "/tmp"]),
         gpus=gpus,
         absent={} if gpus is not None else {"gpus": gpu.absent_reason()},
+    )
+
+
+def collect_plan(names: Sequence[str], python: str | None = None, python_version: str | None = None) -> Evidence:
+    """The evidence on an environment that is not installed yet: for the named Python, the plan's own, or the interpreter's."""
+    plan = read_plan(names)
+    installation = planned(plan, ask_interpreter(python).interpreter, python_version)
+    why = "the environment is only planned"
+    return Evidence(
+        installation=installation,
+        environment=Environment(
+            python=installation.interpreter.version,
+            executable=None,
+            packages={each.name: each.version or "" for each in installation.distributions},
+            variables=dict(plan.variables),
+        )
+        if plan.variables
+        else None,
+        absent={} if plan.variables else {"environment": why},
     )
 
 
