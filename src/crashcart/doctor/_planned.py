@@ -14,11 +14,12 @@ from packaging.markers import Marker
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES
-from crashcart.doctor._releases import is_known, pythons, pythons_of, releases, requires
+from crashcart.doctor._index import is_known, pythons, pythons_of, releases, requires
+from crashcart.doctor._loosen import changes
 from crashcart.doctor._requirements import holds
 from crashcart.doctor._resolver import DeadEnd, Search, in_range, is_pinned
 from crashcart.errors import CannotCheckError, UsageError
-from crashcart.installation import Change, Conflict, Distribution, Installation, Interpreter, Plan, Wanted
+from crashcart.installation import Conflict, Distribution, Installation, Interpreter, Plan, Wanted
 
 
 def planned(plan: Plan, asked: Interpreter, python: str | None = None) -> Installation:
@@ -58,7 +59,7 @@ def _interpreter(plan: Plan, asked: Interpreter, python: str | None) -> Interpre
 
 
 def _python_of(plan: Plan, asked: Interpreter) -> str:
-    """The asked interpreter's version where the plan allows it, else the newest that it does."""
+    """The asked interpreter's version where the plan allows it, else the newest that it does and that has a TensorFlow."""
     try:
         allowed = SpecifierSet(plan.python or "")
     except InvalidSpecifier as error:
@@ -69,7 +70,8 @@ def _python_of(plan: Plan, asked: Interpreter) -> str:
     fitting = [each for each in pythons() if any(allowed.contains(f"{each}.{patch}") for patch in range(30))]
     if not fitting:
         raise CannotCheckError(f"{plan.file} asks for Python {plan.python}, and no known Python is that")
-    return fitting[-1]
+    served = {python for each in releases("tensorflow") for python in pythons_of("tensorflow", str(each))}
+    return next((each for each in reversed(fitting) if each in served), fitting[-1])
 
 
 def _chosen(
@@ -131,31 +133,8 @@ def _conflict(end: DeadEnd, interpreter: Interpreter, pip: Sequence[Wanted]) -> 
         package=end.package,
         asked=tuple(dict.fromkeys(each.words for each in end.asks)),
         pythons=tuple(each for each in pythons() if each in fitting),
-        changes=tuple(_changes(end, interpreter, pip)),
+        changes=tuple(changes(end, interpreter, pip)),
     )
-
-
-def _changes(end: DeadEnd, interpreter: Interpreter, pip: Sequence[Wanted]) -> Iterator[Change]:
-    """For each requirement that takes part: does the plan resolve without its range, and to which version?"""
-    askers = {each.by for each in end.asks}
-    taking_part = [each for each in pip if each.name == end.package] + [each for each in pip if each.name in askers]
-    for each in dict.fromkeys(taking_part):
-        if not each.specifier:
-            continue
-        others = [replace(other, specifier="") if other == each else other for other in pip]
-        found = Search(interpreter, others).run()
-        version = found.get(each.name) if found else None
-        if version is not None:
-            yield Change(each.place, each.text, _rewritten(each, version))
-
-
-def _rewritten(wanted: Wanted, version: str) -> str:
-    """The requirement with another version, as its file would write it."""
-    extras = f"[{','.join(wanted.extras)}]" if wanted.extras else ""
-    marker = f"; {wanted.marker}" if wanted.marker else ""
-    if wanted.by == "poetry":
-        return f'{wanted.name} = "{version}"'
-    return f"{wanted.name}{extras}=={version}{marker}"
 
 
 def _built(chosen: Mapping[str, str | None], interpreter: Interpreter, search: Search) -> Iterator[Conflict]:

@@ -15,7 +15,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES, parsed
-from crashcart.doctor._releases import is_known, pythons_of, releases, requires
+from crashcart.doctor._index import allowed, is_known, releases, requires, with_wheel
+from crashcart.doctor._index import chosen as releases_of
 from crashcart.doctor._requirements import holds, parsed_requirement
 from crashcart.installation import Interpreter, Wanted
 from crashcart.probe.packages import canonical
@@ -78,10 +79,11 @@ class Search:
         if name is None:
             return chosen
         here = [*asks[name], *self._limits.get(name, ())]
-        blamed = {each.by for each in here}
         candidates = self._candidates(name, here)
+        needed = here if candidates else self._essential(name, here)
+        blamed = {each.by for each in needed}
         if not candidates:
-            self._note(name, here, chosen)
+            self._note(name, needed, chosen)
         for version in candidates:
             self._steps += 1
             if self._steps > _MOST_STEPS:
@@ -108,9 +110,19 @@ class Search:
         pin = _pin(both)
         if not is_known(name) or (pin is not None and _beyond(name, pin)):
             return [pin] if pin is None or both.contains(pin, prereleases=True) else []
-        allowed = [str(each) for each in releases(name) if both.contains(each)]
-        wheels = [each for each in allowed if self.interpreter.minor in pythons_of(name, each)]
-        return [*(wheels if wheels or name in TENSORFLOW_NAMES else allowed)]
+        bits = _common(name, asks)
+        wheels = bits & with_wheel(name, self.interpreter.minor)
+        return [*releases_of(name, wheels if wheels or name in TENSORFLOW_NAMES else bits)]
+
+    def _essential(self, name: str, asks: Sequence[Ask]) -> list[Ask]:
+        """Those of the asks that alone leave no release: without any one of them, there would be one."""
+        served = with_wheel(name, self.interpreter.minor) if name in TENSORFLOW_NAMES else -1
+        kept = sorted(asks, key=lambda each: (each.by != "", each.by not in TENSORFLOW_NAMES))
+        for each in reversed(kept[:]):
+            others = [other for other in kept if other is not each]
+            if others and is_known(name) and not _common(name, others) & served:
+                kept = others
+        return kept
 
     def _asked_by(self, name: str, version: str | None) -> dict[str, list[Ask]]:
         found: dict[str, list[Ask]] = {}
@@ -126,6 +138,14 @@ class Search:
     def _note(self, name: str, asks: Sequence[Ask], chosen: Mapping[str, str | None]) -> None:
         if self.dead_end is None:
             self.dead_end = DeadEnd(name, tuple(asks), dict(chosen))
+
+
+def _common(name: str, asks: Sequence[Ask]) -> int:
+    """The releases that all allow, as bits."""
+    bits = -1
+    for each in asks:
+        bits &= allowed(name, str(each.specifier))
+    return bits
 
 
 def _next(asks: Mapping[str, list[Ask]], chosen: Mapping[str, str | None]) -> str | None:

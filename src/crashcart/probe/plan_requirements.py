@@ -20,28 +20,10 @@ from crashcart.probe.plan_text import read_text, wanted, wheel
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 _OPTION = re.compile(r"(?P<option>-[a-zA-Z]|--[a-z-]+)(?:[=\s]\s*|(?<=^-[a-zA-Z]))(?P<value>.*)")
 _OWN_OPTIONS = re.compile(r"\s+--(hash|config-settings?|global-option|install-option)\b.*")
-_SILENT = frozenset(
-    [
-        "-i",
-        "--index-url",
-        "--extra-index-url",
-        "--no-index",
-        "-f",
-        "--find-links",
-        "--no-binary",
-        "--only-binary",
-        "--prefer-binary",
-        "--pre",
-        "--trusted-host",
-        "--use-feature",
-        "--require-hashes",
-        "--pypi-url",
-        "--process-dependency-links",
-        "--use-wheel",
-        "--no-use-wheel",
-        "--always-unzip",
-        "-Z",
-    ]
+_SILENT = re.compile(
+    r"-i|--index-url|--extra-index-url|--no-index|-f|--find-links|--no-binary|--only-binary|--prefer-binary|--pre"
+    r"|--trusted-host|--use-feature|--require-hashes|--pypi-url|--process-dependency-links|--(?:no-)?use-wheel"
+    r"|--always-unzip|-Z"
 )
 """Options that change where pip looks, not what is asked for."""
 _INCLUDES = {"-r": False, "--requirement": False, "-c": True, "--constraint": True}
@@ -131,7 +113,7 @@ def _option(
         reading.wanted += [found] if (found := _from_address(value, name, number)) else []
         if found is None:
             reading.unread.append(f"{place}: {value[:80]} is a folder; what it asks for is not read")
-    elif option not in _SILENT:
+    elif _SILENT.fullmatch(option) is None:
         reading.unread.append(f"{place}: {line[:80]!r} is not understood: no such option of pip")
 
 

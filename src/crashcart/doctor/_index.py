@@ -6,8 +6,9 @@ Does not cover: releases later than the file (`tools/refresh-facts` renews it), 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES, declared, facts, minor_of, parsed
@@ -37,6 +38,25 @@ def pythons_of(name: str, version: str) -> tuple[str, ...]:
     return tuple(python for run in said.split() for python in _run(run))
 
 
+@lru_cache(maxsize=4096)
+def allowed(name: str, specifier: str) -> int:
+    """The releases in a range, as bits: the lowest is the newest release."""
+    wanted = SpecifierSet(specifier)
+    return sum(1 << index for index, each in enumerate(releases(name)) if wanted.contains(each))
+
+
+@cache
+def with_wheel(name: str, python: str) -> int:
+    """The releases with a wheel for a Python, as bits."""
+    return sum(1 << index for index, each in enumerate(releases(name)) if python in pythons_of(name, str(each)))
+
+
+def chosen(name: str, bits: int) -> list[str]:
+    """The releases that bits stand for, newest first."""
+    return [str(each) for index, each in enumerate(releases(name)) if bits >> index & 1]
+
+
+@lru_cache(maxsize=4096)
 def requires(name: str, version: str | None) -> tuple[str, ...]:
     """What a release asks for, as far as it is known: of another patch release, where that one was not read."""
     if name in TENSORFLOW_NAMES:

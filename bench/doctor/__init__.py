@@ -1,0 +1,1 @@
+"""Broken and right environments, judged by `crashcart doctor`."""
