@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.doctor.build import interpreter
 from bench.doctor.environment import Environment
+from bench.doctor.interpreters import interpreter
 from bench.doctor.judge import Judged, judge
 from bench.doctor.manifest import ENVIRONMENTS
 from bench.report import table, write_section

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import shutil
 import subprocess
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bench.doctor.damage import DAMAGE
 from bench.doctor.environment import Environment
+from bench.doctor.interpreters import interpreter
 from bench.doctor.record import key, recorded
 
 _MODULES = {
@@ -31,25 +29,6 @@ _MODULES = {
     "typing-extensions": "typing_extensions",
 }
 _OWN_FILES = ("__init__.py", "version.py", "core.py", "python/__init__.py", "python/ops.py")
-
-
-@cache
-def interpreter(version: str) -> str | None:
-    """A Python of this minor version; None where there is none here."""
-    named = shutil.which(f"python{version}")
-    if named and _is(named, version):
-        return named
-    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = sorted(root.glob(f"versions/{version}.*/bin/python"))
-    return str(found[-1]) if found else None
-
-
-def _is(python: str, version: str) -> bool:
-    """A shim of pyenv answers to a name that it has no Python for."""
-    done = subprocess.run(
-        [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True
-    )
-    return done.stdout.strip() == version
 
 
 def packages(environment: Environment) -> dict[str, str]:

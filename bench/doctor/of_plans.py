@@ -17,5 +17,6 @@ OF_PLANS = (
     Environment("plan-project", "requires-python excludes every wheel", "3.11", plan=("pyproject.toml", _PROJECT), expect={"D701": "problem"}),
     Environment("plan-poetry", "Poetry's ranges exclude each other", "3.11", plan=("pyproject.toml", _POETRY), expect={"D701": "problem"}),
     Environment("plan-conda", "conda brings NumPy 2, pip keeps it", "3.11", plan=("environment.yml", _CONDA), expect={"D101": "problem"}),
+    Environment("plan-tensorflow-gpu", "tensorflow-gpu is a shell", "3.11", plan=("requirements.txt", "tensorflow-gpu\n"), expect={"D701": "problem"}),
     Environment("plan-text-minor", "tensorflow-text of another minor", "3.11", plan=("requirements.txt", "tensorflow==2.16.2\ntensorflow-text==2.15.0\n"), expect={"D701": "problem"}),
 )  # fmt: skip

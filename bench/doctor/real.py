@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.doctor.build import interpreter
 from bench.doctor.environment import Environment
+from bench.doctor.interpreters import interpreter
 from bench.doctor.judge import variables as quiet_variables
 from bench.report import table, write_section
 

@@ -12,13 +12,17 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from bench.doctor.interpreters import interpreter
 
 FILE = Path(__file__).resolve().parent / "metadata.json"
 _KEPT = ("requires_dist", "requires_python")
 
 
+@cache
 def recorded() -> dict[str, Any]:
     """What is recorded: `resolved` (packages by what pip was asked) and `metadata` (by `name version`)."""
     if not FILE.exists():
@@ -50,21 +54,29 @@ def main() -> int:
 
 
 def _asked(python: str, *words: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Name, version and metadata of what pip would install."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
+    """Name, version and metadata of what pip would install.
+
+    An interpreter of that version is asked, since pip judges markers by the one that it runs in; where pip is too new for it,
+    only the wheels are chosen for that version.
+    """
+    print(python, *words, file=sys.stderr, flush=True)
+    common = [
         "install",
         "--quiet",
         "--dry-run",
         "--ignore-installed",
         "--use-feature=fast-deps",
+        "--only-binary",
+        ":all:",
     ]
-    command += ["--only-binary", ":all:", "--python-version", python, "--report", "-", *words]
-    print(python, *words, file=sys.stderr, flush=True)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    if done.returncode:
+    common += ["--report", "-", *words]
+    there = interpreter(python)
+    ways = [["--python", there, *common]] if there else []
+    for way in (*ways, [*common, "--python-version", python]):
+        done = subprocess.run([sys.executable, "-m", "pip", *way], capture_output=True, text=True, timeout=900)
+        if done.returncode == 0:
+            break
+    else:
         print(f"  {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
         return
     for each in json.loads(done.stdout)["install"]:

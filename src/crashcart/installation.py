@@ -150,7 +150,7 @@ class Conflict:
     """Requirements of a plan that no release meets."""
 
     kind: str
-    """ranges (they exclude each other), no-wheel (for this Python), no-release, or missing-file."""
+    """ranges (they exclude each other), no-wheel (for this Python), no-release, refuses (it stops on purpose), missing-file."""
     package: str
     asked: tuple[str, ...]
     """Who asks for what, a sentence each."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.doctor.build import interpreter
 from bench.doctor.environment import Environment
+from bench.doctor.interpreters import interpreter
 from bench.doctor.judge import Judged, arguments, variables
 from bench.doctor.manifest import ENVIRONMENTS
 from crashcart.cli.main import main

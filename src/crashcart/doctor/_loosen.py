@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES, minor_of, parsed
 from crashcart.doctor._index import releases
@@ -28,6 +29,17 @@ def changes(end: DeadEnd, interpreter: Interpreter, wanted: Sequence[Wanted]) ->
         version = _nearest(each, interpreter, wanted) if each.specifier else None
         if version is not None:
             yield Change(each.place, each.text, _rewritten(each, version))
+        elif each.name == "tensorflow-gpu":
+            yield from _successor(each, interpreter, wanted)
+
+
+def _successor(old: Wanted, interpreter: Interpreter, wanted: Sequence[Wanted]) -> Iterator[Change]:
+    """What tensorflow-gpu was is in tensorflow, whose extra brings the CUDA libraries from 2.14 on."""
+    new = replace(old, name="tensorflow")
+    version = _nearest(new, interpreter, [new if each == old else each for each in wanted])
+    if version is not None:
+        extras = ("and-cuda",) if Version(version) >= Version("2.14") and interpreter.system == "Linux" else ()
+        yield Change(old.place, old.text, _rewritten(replace(new, extras=extras), version))
 
 
 def _nearest(changed: Wanted, interpreter: Interpreter, wanted: Sequence[Wanted]) -> str | None:

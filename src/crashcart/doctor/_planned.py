@@ -17,7 +17,7 @@ from crashcart.doctor._facts import TENSORFLOW_NAMES
 from crashcart.doctor._index import is_known, pythons, pythons_of, releases, requires
 from crashcart.doctor._loosen import changes
 from crashcart.doctor._requirements import holds
-from crashcart.doctor._resolver import DeadEnd, Search, in_range, is_pinned
+from crashcart.doctor._resolver import DeadEnd, Search, in_range, is_pinned, refused
 from crashcart.errors import CannotCheckError, UsageError
 from crashcart.installation import Conflict, Distribution, Installation, Interpreter, Plan, Wanted
 
@@ -108,13 +108,11 @@ def _newest(wanted: Wanted) -> str | None:
 def _distributions(
     chosen: Mapping[str, str | None], wanted: Sequence[Wanted], interpreter: Interpreter
 ) -> Iterator[Distribution]:
-    """What would be installed: everything that is named, and of the rest what has a version."""
+    """What would be installed: what is named, and what that asks for."""
     named = {each.name: each for each in wanted if not each.constraint}
     fixed = {each.name for each in wanted if is_pinned(each)}
     for name in (*named, *(each for each in chosen if each not in named)):
         version = chosen.get(name)
-        if version is None and name not in named:
-            continue
         yield Distribution(
             name=name,
             version=version,
@@ -126,12 +124,16 @@ def _distributions(
 
 def _conflict(end: DeadEnd, interpreter: Interpreter, pip: Sequence[Wanted]) -> Conflict:
     possible = in_range(end.package, end.asks)
-    kind = "no-wheel" if possible else "ranges" if len(end.asks) > 1 else "no-release"
+    shell = refused(end.package, end.asks)
+    kind = "refuses" if shell else "no-wheel" if possible else "ranges" if len(end.asks) > 1 else "no-release"
     fitting = {python for each in possible for python in pythons_of(end.package, str(each))}
     return Conflict(
         kind=kind,
         package=end.package,
-        asked=tuple(dict.fromkeys(each.words for each in end.asks)),
+        asked=(
+            *dict.fromkeys(each.words for each in end.asks),
+            *((f"pip would choose {end.package} {shell}",) if shell else ()),
+        ),
         pythons=tuple(each for each in pythons() if each in fitting),
         changes=tuple(changes(end, interpreter, pip)),
     )

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES, parsed
-from crashcart.doctor._index import allowed, is_known, releases, requires, with_wheel
+from crashcart.doctor._index import allowed, is_known, pythons_of, releases, requires, with_wheel
 from crashcart.doctor._index import chosen as releases_of
 from crashcart.doctor._requirements import holds, parsed_requirement
 from crashcart.installation import Interpreter, Wanted
@@ -111,6 +111,8 @@ class Search:
         if not is_known(name) or (pin is not None and _beyond(name, pin)):
             return [pin] if pin is None or both.contains(pin, prereleases=True) else []
         bits = _common(name, asks)
+        if refuses(name, bits) is not None:
+            return []
         wheels = bits & with_wheel(name, self.interpreter.minor)
         return [*releases_of(name, wheels if wheels or name in TENSORFLOW_NAMES else bits)]
 
@@ -192,6 +194,17 @@ def _beyond(name: str, pin: str) -> bool:
 def is_pinned(wanted: Wanted) -> bool:
     """Whether a requirement fixes the version."""
     return wanted.exact is not None or _pin(SpecifierSet(wanted.specifier)) is not None
+
+
+def refuses(name: str, bits: int) -> str | None:
+    """The release that pip would take, where it has no wheel at all: the last tensorflow-gpu stops with an error on purpose."""
+    newest = next(iter(releases_of(name, bits & -bits)), None)
+    return newest if newest is not None and name in TENSORFLOW_NAMES and not pythons_of(name, newest) else None
+
+
+def refused(name: str, asks: Sequence[Ask]) -> str | None:
+    """The same, for what is asked."""
+    return refuses(name, _common(name, asks)) if is_known(name) else None
 
 
 def in_range(name: str, asks: Sequence[Ask]) -> list[Version]:

@@ -50,6 +50,8 @@ def _headline(installation: Installation, conflict: Conflict) -> str:
         return f"{plan}: {conflict.package} has no wheel for Python {python}, so it must be compiled"
     if conflict.kind == "no-wheel":
         return f"{plan} cannot be installed: {conflict.package} has no wheel for Python {python}"
+    if conflict.kind == "refuses":
+        return f"{plan} cannot be installed: {conflict.package} is only a shell now, which stops with an error"
     if conflict.kind == "no-release":
         return f"{plan} cannot be installed: there is no such release of {conflict.package}"
     return f"{plan} cannot be installed: no {conflict.package} fits all that is asked for"
@@ -84,6 +86,6 @@ def _confidence(installation: Installation, conflict: Conflict) -> Confidence:
     interpreter = installation.interpreter
     here = interpreter.system == "Linux" and interpreter.architecture == "x86_64"
     fixed = installation.find(*TENSORFLOW_NAMES)
-    sure = conflict.package in TENSORFLOW_NAMES and conflict.kind == "no-wheel"
+    sure = conflict.package in TENSORFLOW_NAMES and conflict.kind in ("no-wheel", "refuses")
     sure = sure or (conflict.kind == "ranges" and fixed is not None and fixed.pinned)
     return Confidence.CERTAIN if here and sure else Confidence.LIKELY

@@ -105,6 +105,19 @@ def test_a_release_that_never_was_and_one_that_is_newer_than_the_facts(tmp_path:
     assert not made(tmp_path, "tensorflow==2.99.0\n").conflicts
 
 
+@pytest.mark.parametrize(
+    ("asked", "python", "kind", "new"),
+    [
+        ("tensorflow-gpu", "3.11", "refuses", "tensorflow[and-cuda]==2.21.0"),
+        ("tensorflow-gpu==2.10.1", "3.11", "no-wheel", "tensorflow==2.12.1"),
+        ("tensorflow-gpu==2.10.1\nnumpy<2", "3.10", None, None),
+    ],
+)
+def test_tensorflow_gpu(tmp_path: Path, asked: str, python: str, kind: str | None, new: str | None) -> None:
+    conflicts = made(tmp_path, f"{asked}\n", python).conflicts
+    assert [(each.kind, each.changes[0].new) for each in conflicts] == ([(kind, new)] if kind else [])
+
+
 def test_what_must_be_compiled_is_said_and_the_rest_is_judged(tmp_path: Path) -> None:
     (conflict,) = made(tmp_path, "tensorflow==2.15.1\nh5py==2.10.0\n", "3.11").conflicts
     assert conflict.package == "h5py"
