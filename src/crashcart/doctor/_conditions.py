@@ -21,6 +21,7 @@ from packaging.specifiers import SpecifierSet
 
 from crashcart.doctor._change import State
 from crashcart.doctor._facts import minor_of, parsed
+from crashcart.doctor._requirements import demands
 
 Condition = Mapping[str, Any]
 
@@ -50,7 +51,10 @@ def _in_range(state: State, name: str, specifier: str) -> bool:
 
 
 def _lacks(wanted: list[str], state: State) -> bool:
-    return all(state.find(name) is None for name in wanted)
+    """In a plan, what one of its packages asks for will be there: pip brings it."""
+    planned = state.installation.plan is not None
+    brought = {each.name for each in demands(state.installation)} if planned else set()
+    return all(state.find(name) is None and name not in brought for name in wanted)
 
 
 def _minor(wanted: Mapping[str, str], state: State) -> bool:
