@@ -19,8 +19,21 @@ _OLD = {
     "keras-preprocessing": "1.1.2", "opt-einsum": "3.3.0", "protobuf": "3.19.6", "six": "1.15.0", "termcolor": "1.1.0",
     "typing-extensions": "3.7.4.3", "wheel": "0.37.1", "wrapt": "1.12.1",
 }  # fmt: skip
-PUT25 = {**_OLD, "tensorflow": "2.5.3", "tensorflow-estimator": "2.5.0", "keras-nightly": "2.5.0.dev2021032900", "grpcio": "1.34.1"}
-PUT26 = {**_OLD, "tensorflow": "2.6.5", "tensorflow-estimator": "2.6.0", "keras": "2.6.0", "grpcio": "1.48.2", "clang": "5.0"}
+PUT25 = {
+    **_OLD,
+    "tensorflow": "2.5.3",
+    "tensorflow-estimator": "2.5.0",
+    "keras-nightly": "2.5.0.dev2021032900",
+    "grpcio": "1.34.1",
+}
+PUT26 = {
+    **_OLD,
+    "tensorflow": "2.6.5",
+    "tensorflow-estimator": "2.6.0",
+    "keras": "2.6.0",
+    "grpcio": "1.48.2",
+    "clang": "5.0",
+}
 """The source packages that 2.5 and 2.6 ask for have no wheels, so that pip cannot be asked without building them."""
 
 PROBLEM, RISK = "problem", "risk"

@@ -62,6 +62,8 @@ class Distribution:
     """Whether the version is a fact: installed, or fixed by the plan; otherwise it is what pip would choose."""
     shadowed: bool = False
     """Whether an earlier directory of the path has the distribution too, so that this one is not imported."""
+    entry: str = ""
+    """The name of its metadata directory (or file) in the folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,23 @@ class Module:
     """The distributions whose RECORD lists the file."""
     missing_files: int = 0
     """How many files of its owners' RECORD for this module are not there, of those that were looked for."""
+    looked_for: int = 0
+    whole: tuple[str, ...] = ()
+    """The owners whose files lie there as they recorded them, as far as was looked: of two owners, the one that won."""
+    remnant: str | None = None
+    """A folder without `__init__` that an import finds where the module should be: it gives an empty module."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A file or package that an import finds before the installed (or standard) module of its name."""
+
+    name: str
+    file: str
+    hidden: str | None = None
+    """The file that it hides; None where that is the standard library's."""
+    place: str = "the current directory"
+    """Which directory of the path it lies in, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +192,11 @@ class Installation:
     """None where they were not looked for (a planned environment)."""
     unreadable: tuple[str, ...] = ()
     """Directories of the path that cannot be read, each with the reason."""
+    shadows: tuple[Shadow, ...] = ()
+    conda: Mapping[str, str] | None = None
+    """In a conda environment: the versions that conda wrote down as installed, by canonical name."""
+    leftovers: tuple[str, ...] = ()
+    """Folders such as `~ensorflow` that an interrupted pip left behind."""
     plan: str | None = None
     conflicts: tuple[Conflict, ...] = ()
     """In a planned environment: requirements that no release meets."""

@@ -4,7 +4,9 @@ A text case is the raw log; a first line `# expect: CAUSE line=12 confidence=lik
 part of it. A JSON case is an object with `expect` (cause, line, confidence; `verdict` where another rule speaks first)
 or `why_quiet`, and `evidence`: the fields of `Evidence` by name (bytes as hexadecimal digits). A `log` given as a string
 is parsed, and its errors are found unless `errors` is given too. `installed` is a short form of `installation`:
-`{"python": "3.11.7", "packages": {"numpy": "2.0.2"}}`, with any further field of `Interpreter` beside them.
+`{"python": "3.11.7", "packages": {"numpy": "2.0.2"}}`, with any further field of `Interpreter` or `Installation` beside them.
+A package may be given by the fields of `Distribution` (or, where it is there twice, by a list of them); TensorFlow declares
+what its release really declares of the packages that the case names.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES, declared
+from crashcart.doctor._requirements import requirement_name
 from crashcart.evidence import Evidence
+from crashcart.installation import Installation
 from crashcart.probe.log import find_errors, parse_log
 from crashcart.probe.source import OwnCode
 from crashcart.why.collect_log import evidence_of
@@ -70,20 +74,33 @@ def evidence_from_json(document: Mapping[str, Any]) -> Evidence:
     return dataclasses.replace(evidence, log=log, errors=errors)
 
 
-def _installation(python: str, packages: Mapping[str, str], **interpreter: Any) -> dict[str, Any]:
-    """The full form: a venv of this Python on Linux; TensorFlow declares what its release really declares."""
-    site = "/home/ada/.venv/lib/python/site-packages"
-    distributions = [
-        {"name": name, "version": version, "folder": site, "requires": _declared(name, version), "installer": "pip"}
-        for name, version in packages.items()
-    ]
+def _installation(python: str, packages: Mapping[str, Any], **further: Any) -> dict[str, Any]:
+    """The full form: a venv of this Python on Linux, with setuptools unless the case says otherwise (null: without)."""
+    packages = {name: given for name, given in {"setuptools": "80.9.0", **packages}.items() if given is not None}
+    of_installation = {field.name for field in dataclasses.fields(Installation)}
     known = {"version": python, "executable": "/home/ada/.venv/bin/python", "prefix": "/home/ada/.venv", "kind": "venv",
-             "architecture": "x86_64", "libc": "glibc", "libc_version": "2.36", **interpreter}  # fmt: skip
-    return {"interpreter": known, "distributions": distributions}
+             "architecture": "x86_64", "libc": "glibc", "libc_version": "2.36"}  # fmt: skip
+    known |= {name: value for name, value in further.items() if name not in of_installation}
+    rest = {name: value for name, value in further.items() if name in of_installation}
+    distributions = [
+        _distribution(name, entry, packages)
+        for name, given in packages.items()
+        for entry in (given if isinstance(given, list) else [given])
+    ]
+    return {"interpreter": known, "distributions": distributions, **rest}
 
 
-def _declared(name: str, version: str) -> list[str]:
-    return list(declared(version) or ()) if name in TENSORFLOW_NAMES else []
+def _distribution(name: str, given: Any, packages: Mapping[str, Any]) -> dict[str, Any]:
+    fields = given if isinstance(given, dict) else {"version": given}
+    version = fields["version"]
+    plain = {"name": name, "folder": "/home/ada/.venv/lib/python/site-packages", "installer": "pip",
+             "entry": f"{name}-{version}.dist-info", "requires": _declared(name, version, packages)}  # fmt: skip
+    return plain | fields
+
+
+def _declared(name: str, version: str, packages: Mapping[str, Any]) -> list[str]:
+    requires = declared(version) or () if name in TENSORFLOW_NAMES else ()
+    return [each for each in requires if requirement_name(each) in packages]
 
 
 def build(kind: Any, value: Any) -> Any:

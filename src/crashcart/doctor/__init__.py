@@ -7,8 +7,10 @@ Does not cover: installing anything, or printing (`report/`). TensorFlow is neve
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from crashcart.evidence import Evidence
-from crashcart.finding import Report
+from crashcart.finding import Report, Unchecked
 from crashcart.rule import Rule, examine, load_rules
 
 
@@ -19,4 +21,22 @@ def rules() -> tuple[Rule, ...]:
 
 def examine_ground(evidence: Evidence, subject: str = "this environment") -> Report:
     """The report on an environment, from its evidence."""
-    return examine(evidence, rules(), subject)
+    report = examine(evidence, rules(), subject)
+    try:
+        fix = fix_all(evidence)
+    except Exception as error:  # as with a rule: the report does not die of it
+        failed = Unchecked("fix", "fix", (f"one command for everything: {type(error).__name__}: {error}",))
+        return replace(report, unchecked=(*report.unchecked, failed))
+    return replace(report, figures=report.figures | {"fix": list(fix)}) if fix else report
+
+
+def fix_all(evidence: Evidence) -> tuple[str, ...]:
+    """The commands that mend all package findings at once, in order; empty where there is nothing to mend."""
+    from crashcart.doctor._change import state_of
+    from crashcart.doctor._fix import commands
+    from crashcart.doctor._repair import mend
+
+    if evidence.installation is None:
+        return ()
+    found = mend(state_of(evidence.installation, evidence.environment))
+    return commands(evidence.installation, found.change) if found is not None else ()

@@ -4,59 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.doctor._facts import TENSORFLOW_NAMES
-from crashcart.doctor._fix import choose, install
+from crashcart.doctor._change import Change, State
+from crashcart.doctor._known import where_from
 from crashcart.doctor._measured import Outcome, measured, working
-from crashcart.doctor._requirements import refused_by
-from crashcart.finding import Cause, Confidence, Finding
-from crashcart.installation import Distribution, Installation
+from crashcart.doctor._releases import releases
+from crashcart.doctor._trouble import Trouble
+from crashcart.finding import Confidence, Level
+from crashcart.installation import Distribution
 
+MEASURED = {"numpy": "NumPy", "protobuf": "protobuf"}
 _STAGES = {None: "at `import tensorflow`", "IMPORT_OK": "at the first training with an LSTM, after a good import"}
 
 
-def judge_beside(installation: Installation, package: str, called: str) -> Iterator[Finding]:
-    """A finding where the version was measured to fail."""
-    tensorflow, other = installation.find(*TENSORFLOW_NAMES), installation.find(package)
+def beside(state: State, package: str) -> Iterator[Trouble]:
+    """A trouble where the version was measured to fail."""
+    tensorflow, other = state.tensorflow, state.find(package)
     if tensorflow is None or other is None:
         return
     outcome = measured(tensorflow.version, package, other.version)
     if outcome is None or outcome.works:
         return
+    called = MEASURED[package]
     pair = f"{called} {other.version} and {tensorflow.name} {tensorflow.version}"
-    yield Finding(
-        Cause.LIBRARY_CONFLICT,
-        f"{pair} do not fit: it fails {_STAGES.get(outcome.after, f'after {outcome.after}')}",
-        tuple(_facts(tensorflow, other, called, outcome)),
-        tuple(_remedies(installation, tensorflow, package)),
-        _confidence(other, outcome),
+    yield Trouble(
+        key=f"{package}-beside",
+        headline=f"{pair} do not fit: it fails {_STAGES.get(outcome.after, f'after {outcome.after}')}",
+        because=tuple(_facts(tensorflow, other, called, outcome)),
+        level=Level.PROBLEM,
+        confidence=Confidence.CERTAIN if outcome.exact and other.pinned else Confidence.LIKELY,
+        cures=tuple(Change(install=((package, version),)) for version in _good(state, tensorflow, package)),
+        advice=_advice(state, tensorflow, package),
+        about=frozenset({package, tensorflow.name, "tensorflow"}),
     )
 
 
-def _confidence(other: Distribution, outcome: Outcome) -> Confidence:
-    return Confidence.CERTAIN if outcome.exact and other.pinned else Confidence.LIKELY
+def _good(state: State, tensorflow: Distribution, package: str) -> list[str]:
+    """What was measured to work and has a wheel for this Python."""
+    there = releases(package, state.installation.interpreter)
+    return [each for each in working(tensorflow.version, package) if each in there]
+
+
+def _advice(state: State, tensorflow: Distribution, package: str) -> tuple[str, ...]:
+    if _good(state, tensorflow, package):
+        return ()
+    python = state.installation.interpreter.minor
+    return (f"no {MEASURED[package]} that works beside it has a wheel for Python {python}: use another TensorFlow",)
 
 
 def _facts(tensorflow: Distribution, other: Distribution, called: str, outcome: Outcome) -> Iterator[str]:
-    said = (
-        "pip would choose" if not other.pinned else "planned" if not other.folder else f"installed in {other.folder}:"
-    )
-    yield f"{said} {other.name} {other.version}"
+    yield where_from(other.name, other.version, other.folder, other.pinned)
     measured_as = "" if outcome.exact else f" (measured with {outcome.point})"
     if outcome.error:
         yield f"that pair{measured_as} fails with: {outcome.error}"
     good = working(tensorflow.version, other.name)
     if good:
         yield f"measured to work beside this TensorFlow: {called} {', '.join(reversed(good))}"
-
-
-def _remedies(installation: Installation, tensorflow: Distribution, package: str) -> Iterator[str]:
-    good = choose(installation, package, working(tensorflow.version, package))
-    if good is None:
-        return
-    yield install(installation, f"{package}=={good}")
-    refused = [str(each) for each in refused_by(installation, package, good) if each.by.name != tensorflow.name]
-    if refused:
-        yield (
-            f"other packages want another one ({'; '.join(refused[:3])}): upgrade TensorFlow instead, or use a second"
-            " environment"
-        )

@@ -39,12 +39,21 @@ def demands(installation: Installation) -> Iterator[Demand]:
             yield from demands_of(each, installation.interpreter)
 
 
-def demands_of(distribution: Distribution, interpreter: Interpreter) -> Iterator[Demand]:
+@lru_cache(maxsize=4096)
+def demands_of(distribution: Distribution, interpreter: Interpreter) -> tuple[Demand, ...]:
     """The requirements of one distribution that hold for this Python."""
+    found = []
     for text in distribution.requires or ():
         requirement = parsed_requirement(text)
         if requirement is not None and holds(requirement.marker, interpreter):
-            yield Demand(distribution, canonical(requirement.name), requirement)
+            found.append(Demand(distribution, canonical(requirement.name), requirement))
+    return tuple(found)
+
+
+def requirement_name(text: str) -> str:
+    """The name in `numpy>=1.26`, in canonical form."""
+    requirement = parsed_requirement(text)
+    return canonical(requirement.name if requirement is not None else text)
 
 
 def refused_by(installation: Installation, name: str, version: str) -> list[Demand]:
@@ -81,4 +90,7 @@ def holds(marker: Marker | None, interpreter: Interpreter, extras: Iterable[str]
         "implementation_name": interpreter.implementation,
         "platform_python_implementation": "CPython" if interpreter.implementation == "cpython" else "PyPy",
     }
-    return any(marker.evaluate({**environment, "extra": extra}) for extra in ("", *extras))
+    try:
+        return any(marker.evaluate({**environment, "extra": extra}) for extra in ("", *extras))
+    except (ValueError, KeyError):
+        return False  # a marker that compares what cannot be compared

@@ -10,19 +10,20 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from crashcart.doctor._facts import TENSORFLOW_NAMES
+from crashcart.doctor._facts import TENSORFLOW_NAMES, facts
 from crashcart.doctor._planned import planned
 from crashcart.evidence import Environment, Evidence
-from crashcart.installation import Distribution, Installation
+from crashcart.installation import Distribution, Installation, Interpreter, Shadow
 from crashcart.probe import gpu
 from crashcart.probe.disk import read_disks
-from crashcart.probe.distributions import read_distributions, read_module
+from crashcart.probe.distributions import read_conda, read_distributions
 from crashcart.probe.interpreter import Asked, ask_interpreter
 from crashcart.probe.machine import read_machine
+from crashcart.probe.modules import read_module, read_shadows
 from crashcart.probe.plan import read_plan
 
 _MODULES = ("tensorflow", "keras", "numpy")
-_OWNERS = (*TENSORFLOW_NAMES, "keras", "keras-nightly", "numpy", "protobuf")
+_OWNERS = (*TENSORFLOW_NAMES, "keras", "keras-nightly", "numpy")
 
 
 def collect(python: str | None = None) -> Evidence:
@@ -66,7 +67,7 @@ def collect_plan(names: Sequence[str], python: str | None = None, python_version
 
 
 def read_installation(asked: Asked) -> Installation:
-    """What is installed for an interpreter."""
+    """What is installed for an interpreter, and what stands before it."""
     found = read_distributions(asked.search_path)
     owners = [each for each in found.distributions if _may_own(each)]
     return Installation(
@@ -74,8 +75,29 @@ def read_installation(asked: Asked) -> Installation:
         distributions=found.distributions,
         modules={name: read_module(name, asked.search_path, owners) for name in _MODULES},
         unreadable=found.unreadable,
+        shadows=_shadows(asked),
+        conda=read_conda(asked.interpreter.prefix) if asked.interpreter.kind == "conda" else None,
+        leftovers=found.leftovers,
     )
 
 
 def _may_own(distribution: Distribution) -> bool:
     return distribution.name in _OWNERS
+
+
+def _shadows(asked: Asked) -> tuple[Shadow, ...]:
+    """With PYTHONSAFEPATH set, the directory that a program starts in is not on its path."""
+    try:
+        here = "" if os.environ.get("PYTHONSAFEPATH") else str(Path.cwd())
+    except OSError:
+        here = ""
+    names = facts("requirements")["imported"]
+    site = _site(asked.interpreter, asked.search_path)
+    return read_shadows(names["installed"], names["standard"], here, asked.search_path, site)
+
+
+def _site(interpreter: Interpreter, path: tuple[str, ...]) -> str | None:
+    """The environment's own directory of packages."""
+    named = [each for each in path if Path(each).name in ("site-packages", "dist-packages")]
+    own = [each for each in named if interpreter.prefix and each.startswith(interpreter.prefix)]
+    return next(iter(own or named), None)

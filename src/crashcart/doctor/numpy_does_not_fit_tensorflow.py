@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.doctor._beside import judge_beside
+from crashcart.doctor._beside import beside
+from crashcart.doctor._change import state_of
+from crashcart.doctor._tell import tell
+from crashcart.evidence import Environment
 from crashcart.finding import Finding
 from crashcart.installation import Installation
 from crashcart.rule import Rank, rule
 
 
 @rule("D101", "numpy-does-not-fit-tensorflow", Rank.KIND)
-def numpy_does_not_fit_tensorflow(installation: Installation) -> Iterator[Finding]:
+def numpy_does_not_fit_tensorflow(
+    installation: Installation, environment: Environment | None = None
+) -> Iterator[Finding]:
     """NumPy has a version that this TensorFlow release cannot work with.
 
     ## What it means
@@ -32,4 +37,5 @@ def numpy_does_not_fit_tensorflow(installation: Installation) -> Iterator[Findin
     Install the NumPy that the finding names (it is one that was measured to work and that the other installed packages
     accept), or a TensorFlow release that was built for the NumPy you have.
     """
-    yield from judge_beside(installation, "numpy", "NumPy")
+    state = state_of(installation, environment)
+    yield from tell(state, beside(state, "numpy"))

@@ -234,6 +234,9 @@ class _Layout:
         return cut(self._ascii(text), room, self._ascii("…")) + mark
 
     def _notes(self) -> Iterator[Line]:
+        fix = self._report.figures.get("fix")
+        if fix and len(self._report.findings) > 1:
+            yield from self._dim(f"all at once: {' && '.join(fix)}")
         missing = words.not_checked(self._report, self._evidence)
         if missing:
             more = [f"{len(missing) - _MOST_MISSING} more"] if len(missing) > _MOST_MISSING else []

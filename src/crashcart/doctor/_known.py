@@ -1,0 +1,133 @@
+"""Versions that are known to fail together: the records of `facts/conflicts.json` as troubles.
+
+Covers: which records hold here, their words with the versions of this environment, and the changes that cure them.
+Does not cover: how a condition is evaluated (`_conditions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+
+from crashcart.doctor._change import Change, State
+from crashcart.doctor._conditions import holds, named
+from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of
+from crashcart.doctor._releases import matching, releases
+from crashcart.doctor._trouble import Trouble
+from crashcart.finding import Confidence, Level
+
+_MOST_CURES = 6
+
+
+def known(state: State, rule: str | None = None) -> Iterator[Trouble]:
+    """A trouble for each record that holds; with a rule's code, only for its records."""
+    for record in facts("conflicts")["records"]:
+        if rule in (None, record["rule"]) and holds(record["when"], state):
+            yield _trouble(record, state)
+
+
+def _trouble(record: Mapping[str, Any], state: State) -> Trouble:
+    names = _names(record["when"], state)
+    words = {name: _called(state, name) for name in names} | {"minor": _minor(state)}
+    return Trouble(
+        key=record["id"],
+        headline=_filled(record["headline"], words),
+        because=tuple(_because(record, words, state, names)),
+        level=Level(record["level"]),
+        confidence=_confidence(record, state, names),
+        cures=tuple(islice(_cures(record, state), _MOST_CURES)),
+        advice=tuple(_filled(each, words) for each in record["advice"]),
+        about=frozenset(names),
+    )
+
+
+def _names(condition: Mapping[str, Any], state: State) -> frozenset[str]:
+    """The distributions that the record speaks of, by their names here; TensorFlow is always among them."""
+    tensorflow = state.tensorflow
+    return (named(condition) | {"tensorflow"}) | ({tensorflow.name} if tensorflow is not None else set())
+
+
+def _called(state: State, name: str) -> str:
+    found = state.find(name)
+    return name if found is None else f"{found.name} {found.version}" if found.version else found.name
+
+
+def _minor(state: State) -> str:
+    tensorflow = state.tensorflow
+    return (minor_of(tensorflow.version) if tensorflow is not None else None) or ""
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    """Placeholders such as {ml-dtypes}, which a format string cannot have."""
+    for name, value in words.items():
+        text = text.replace("{" + name + "}", value)
+    return text
+
+
+def _because(record: Mapping[str, Any], words: Mapping[str, str], state: State, names: frozenset[str]) -> Iterator[str]:
+    for name in sorted(names - {*TENSORFLOW_NAMES}):
+        found = state.find(name)
+        if found is not None:
+            yield where_from(found.name, found.version, found.folder, found.pinned)
+    yield from (_filled(each, words) for each in record["because"])
+    if record["error"]:
+        yield f"it fails with: {record['error']}" if record["level"] != "note" else f"with: {record['error']}"
+    if record["reproduced"]:
+        yield f"seen in a real run: {record['reproduced']}"
+    elif record["sources"]:
+        yield f"reported, not run by us: {', '.join(record['sources'][:3])}"
+
+
+def where_from(name: str, version: str | None, folder: str, pinned: bool) -> str:
+    """Where a version comes from."""
+    if not pinned:
+        return f"pip would choose {name} {version}"
+    return f"{name} {version} is installed in {folder}" if folder else f"{name} {version} is planned"
+
+
+def _confidence(record: Mapping[str, Any], state: State, names: frozenset[str]) -> Confidence:
+    said = Confidence(record["confidence"])
+    chosen = any(found is not None and not found.pinned for found in map(state.find, names))
+    return Confidence.LIKELY if chosen and said is Confidence.CERTAIN else said
+
+
+def _cures(record: Mapping[str, Any], state: State) -> Iterator[Change]:
+    for cure in record["cures"]:
+        if "partner" in cure:
+            yield from _partners(record["when"]["partner"], cure["partner"], state)
+            continue
+        yield from _cure(cure, state)
+
+
+def _cure(cure: Mapping[str, Any], state: State) -> Iterator[Change]:
+    """One change for each release that would do; without a release for this Python, none."""
+    again = tuple((name, found.version or "") for name in cure.get("again", ()) if (found := state.find(name)))
+    rest = Change(remove=tuple(cure.get("remove", ())), unset=tuple(cure.get("unset", ())), again=again)
+    if "install" not in cure:
+        yield rest
+        return
+    ((name, specifier),) = cure["install"].items()
+    for version in _versions(name, specifier.replace("{minor}", _minor(state)), state):
+        tensorflow = state.tensorflow
+        actual = tensorflow.name if name == "tensorflow" and tensorflow is not None else name
+        yield Change(install=((actual, version),)) + rest
+
+
+def _versions(name: str, specifier: str, state: State) -> tuple[str, ...]:
+    return matching(name, specifier, state.installation.interpreter)
+
+
+def _partners(ranges: Mapping[str, Mapping[str, str]], name: str, state: State) -> Iterator[Change]:
+    """The releases that are made for the TensorFlow that is here."""
+    tensorflow = state.tensorflow
+    for version in releases(name, state.installation.interpreter):
+        meant = ranges[name].get(minor_of(version) or "")
+        if (
+            tensorflow is not None
+            and meant
+            and SpecifierSet(meant).contains(tensorflow.version or "", prereleases=True)
+        ):
+            yield Change(install=((name, version),))

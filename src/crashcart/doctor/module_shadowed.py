@@ -1,0 +1,86 @@
+"""D109: a file or folder stands where Python looks first, and hides an installed or standard module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashcart.finding import Cause, Confidence, Finding, Level
+from crashcart.installation import Installation, Module, Shadow
+from crashcart.rule import Rank, rule
+
+_MOST_NAMED = 6
+
+
+@rule("D109", "module-shadowed", Rank.KIND)
+def module_shadowed(installation: Installation) -> Iterator[Finding]:
+    """A file of yours has the name of a module that TensorFlow needs, and Python finds it first.
+
+    ## What it means
+
+    Python looks in the directory of the started program (in a notebook or with `-m`: the current directory) and in PYTHONPATH
+    before the installed packages and the standard library. A `tensorflow.py`, `keras.py` or `random.py` there is imported
+    instead. An empty folder that remains of an uninstalled package is imported as a module without content.
+
+    ## How we know
+
+    The file lies in the current directory, or in a directory of PYTHONPATH, and the module that it hides was found behind
+    it. A folder without `__init__.py` hides nothing, and is only reported where there is no other module of its name. Whether
+    your program starts there is not known, so that the finding is *likely*.
+
+    ## What to do
+
+    Rename the file, and delete the `__pycache__` beside it.
+    """
+    installed = [each for each in installation.shadows if each.hidden is not None]
+    yield from (_hides_installed(each) for each in installed)
+    standard = [each for each in installation.shadows if each.hidden is None]
+    if standard:
+        yield _hides_standard(standard)
+    for module in installation.modules.values():
+        if module.remnant is not None and not module.owners and not _listed(installation, module):
+            yield _remnant(module)
+
+
+def _hides_installed(shadow: Shadow) -> Finding:
+    return Finding(
+        Cause.LIBRARY_CONFLICT,
+        f"{shadow.file} hides the installed {shadow.name}",
+        (
+            f"it lies in {shadow.place}, which Python searches first",
+            f"a program that starts there imports it instead of {shadow.hidden}",
+        ),
+        (f"rename {shadow.file}, and delete the __pycache__ beside it",),
+        Confidence.LIKELY,
+    )
+
+
+def _hides_standard(shadows: list[Shadow]) -> Finding:
+    names = ", ".join(each.name for each in shadows[:_MOST_NAMED])
+    more = f" and {len(shadows) - _MOST_NAMED} more" if len(shadows) > _MOST_NAMED else ""
+    return Finding(
+        Cause.LIBRARY_CONFLICT,
+        f"files in {shadows[0].place} hide modules of Python itself: {names}{more}",
+        (
+            *(each.file for each in shadows[:_MOST_NAMED]),
+            "a program that starts there imports them instead, and so does TensorFlow, which uses these modules",
+        ),
+        (f"rename {'it' if len(shadows) == 1 else 'them'}, and delete the __pycache__ beside",),
+        Confidence.LIKELY,
+        level=Level.RISK,
+    )
+
+
+def _listed(installation: Installation, module: Module) -> bool:
+    """Then the files of a distribution are missing, which is another rule's."""
+    return any(each.name.startswith(module.name) for each in installation.distributions)
+
+
+def _remnant(module: Module) -> Finding:
+    return Finding(
+        Cause.LIBRARY_CONFLICT,
+        f"{module.name} is not installed, but a folder of that name makes `import {module.name}` give an empty module",
+        (f"{module.remnant} has no __init__.py, and no distribution owns it",),
+        (f"delete {module.remnant}; then install {module.name}, if it is to be there",),
+        Confidence.CERTAIN,
+        level=Level.NOTE,
+    )
