@@ -66,7 +66,7 @@ REAL = (
     Real("keras2-under-2.16", "3.12", ("tensorflow-cpu==2.16.2", "--no-deps keras==2.15.0"), expect="D103"),
     Real("legacy-keras-missing", "3.12", ("tensorflow-cpu==2.16.2",), {"TF_USE_LEGACY_KERAS": "1"}, expect="D104"),
     Real("ml-dtypes-0.3-under-2.14", "3.11", ("tensorflow-cpu==2.14.1", "--no-deps ml-dtypes==0.3.2"), expect="D105"),
-    Real("h5py-3.10-with-numpy2", "3.11", ("tensorflow-cpu==2.18.1", "--no-deps h5py==3.10.0"), expect="D106"),
+    Real("h5py-3.10-with-numpy2", "3.11", ("tensorflow-cpu==2.18.1", "--no-deps h5py==3.10.0"), expect="D105"),
     Real("plan-2.10-alone", "3.10", plan="tensorflow-cpu==2.10\n", expect="D101"),
     Real("plan-2.15-numpy2", "3.11", plan="tensorflow-cpu==2.15.0\nnumpy>=2\n", expect="D701"),
     Real("right-2.20", "3.12", ("tensorflow-cpu==2.20.0",)),
