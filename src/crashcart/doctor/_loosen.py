@@ -57,6 +57,8 @@ def _nearby(wanted: Wanted) -> Iterator[str]:
     asked = parsed(fixed[0].removesuffix(".*")) if fixed else None
     if asked is not None:
         yield f"=={asked.major}.{asked.minor}.*"
+    if asked is not None and asked.major < 2 and wanted.name in TENSORFLOW_NAMES:
+        return  # a program for TensorFlow 1 does not run with 2
     if asked is not None and wanted.name in TENSORFLOW_NAMES:
         later = (str(each) for each in reversed(releases(wanted.name)) if each > asked)
         yield from dict.fromkeys(f"=={minor_of(each)}.*" for each in later)

@@ -21,6 +21,8 @@ from crashcart.doctor._resolver import DeadEnd, Search, in_range, is_pinned, ref
 from crashcart.errors import CannotCheckError, UsageError
 from crashcart.installation import Conflict, Distribution, Installation, Interpreter, Plan, Wanted
 
+_NEXT = "Mend the file, or name the Python: --python-version 3.11."
+
 
 def planned(plan: Plan, asked: Interpreter, python: str | None = None) -> Installation:
     """The environment that the plan would make: for the Python that is named, or the plan's, or that of the interpreter."""
@@ -63,13 +65,13 @@ def _python_of(plan: Plan, asked: Interpreter) -> str:
     try:
         allowed = SpecifierSet(plan.python or "")
     except InvalidSpecifier as error:
-        raise CannotCheckError(f"{plan.file} asks for the Python {plan.python!r}, which is no range") from error
+        raise CannotCheckError(f"{plan.file} asks for the Python {plan.python!r}, which is no range", _NEXT) from error
     if allowed.contains(asked.version, prereleases=True):
         return asked.version
     # A range may exclude the first patch releases of a minor version, or end in one.
     fitting = [each for each in pythons() if any(allowed.contains(f"{each}.{patch}") for patch in range(30))]
     if not fitting:
-        raise CannotCheckError(f"{plan.file} asks for Python {plan.python}, and no known Python is that")
+        raise CannotCheckError(f"{plan.file} asks for Python {plan.python}, and no known Python is that", _NEXT)
     served = {python for each in releases("tensorflow") for python in pythons_of("tensorflow", str(each))}
     return next((each for each in reversed(fitting) if each in served), fitting[-1])
 
@@ -110,7 +112,8 @@ def _distributions(
 ) -> Iterator[Distribution]:
     """What would be installed: what is named, and what that asks for."""
     named = {each.name: each for each in wanted if not each.constraint}
-    fixed = {each.name for each in wanted if is_pinned(each)}
+    # Conda's `numpy=1.26` fixes what was measured: the minor version.
+    fixed = {each.name for each in wanted if is_pinned(each) or (each.by == "conda" and "==" in each.specifier)}
     for name in (*named, *(each for each in chosen if each not in named)):
         version = chosen.get(name)
         yield Distribution(

@@ -51,7 +51,6 @@ def collect_plan(names: Sequence[str], python: str | None = None, python_version
     """The evidence on an environment that is not installed yet: for the named Python, the plan's own, or the interpreter's."""
     plan = read_plan(names)
     installation = planned(plan, ask_interpreter(python).interpreter, python_version)
-    why = "the environment is only planned"
     return Evidence(
         installation=installation,
         environment=Environment(
@@ -59,10 +58,8 @@ def collect_plan(names: Sequence[str], python: str | None = None, python_version
             executable=None,
             packages={each.name: each.version or "" for each in installation.distributions},
             variables=dict(plan.variables),
-        )
-        if plan.variables
-        else None,
-        absent={} if plan.variables else {"environment": why},
+        ),
+        absent={"machine": "a plan is judged for any machine"},
     )
 
 

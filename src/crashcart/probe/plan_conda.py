@@ -55,6 +55,8 @@ def read_environment(file: Path) -> Plan:
         else:
             found.append(each)
     pip = read_pip_lines(reading.pip, file)
+    if not (found or pip.wanted or pip.missing or pip.unread or reading.unread):
+        raise CannotCheckError(f"{file} asks for nothing", _HELP)
     return Plan(
         file=str(file),
         wanted=(*found, *pip.wanted),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,11 @@ def read_pyproject(file: Path, extras: Iterable[str] = ()) -> Plan:
     name = str(file)
     own = [*_requirements(project.get("dependencies", ()), name, None, unread), *_poetry(poetry, name, unread)]
     groups = dict(_groups(document, project, poetry, name, unread))
-    if "dependencies" in (project.get("dynamic") or ()):
+    dynamic = project.get("dynamic")
+    if isinstance(dynamic, list) and "dependencies" in dynamic:
         unread.append(f"{name}: its dependencies are dynamic: a build computes them")
     chosen = _chosen(groups, tuple(extras), own, file)
-    python = project.get("requires-python") or poetry_range(_table(poetry, "dependencies").get("python"))
+    python = project.get("requires-python") or _poetry_python(poetry, name, unread)
     return Plan(
         file=name + (f"[{','.join(chosen)}]" if chosen else ""),
         wanted=tuple(_numbered([*own, *(each for group in chosen for each in groups[group])], text)),
@@ -97,6 +99,14 @@ def _poetry(poetry: Mapping[str, Any], name: str, unread: list[str], group: str 
                 unread.append(f"{name}: {package} is not understood: {error}")
 
 
+def _poetry_python(poetry: Mapping[str, Any], name: str, unread: list[str]) -> str | None:
+    try:
+        return poetry_range(_table(poetry, "dependencies").get("python"))
+    except ValueError as error:
+        unread.append(f"{name}: python is not understood: {error}")
+        return None
+
+
 def _groups(
     document: Mapping[str, Any], project: Mapping[str, Any], poetry: Mapping[str, Any], name: str, unread: list[str]
 ) -> Iterator[tuple[str, list[Wanted]]]:
@@ -143,8 +153,6 @@ def _chosen(
 
 def _numbered(listed: list[Wanted], text: str) -> Iterator[Wanted]:
     """The requirements with the lines that they stand in, where exactly one line has them."""
-    from dataclasses import replace
-
     lines = [line.split("#")[0] if '"' not in line else line for line in text.splitlines()]
     for each in listed:
         sought = re.compile(

@@ -129,6 +129,9 @@ def _from_address(text: str, name: str, number: int) -> Wanted | None:
 def _include(
     value: str, place: str, file: Path, name: str, reading: _Reading, above: tuple[Path, ...], constraint: bool
 ) -> None:
+    if not value:
+        reading.unread.append(f"{place}: no file is named")
+        return
     if _ADDRESS.match(value) and "://" in value:
         reading.unread.append(f"{place}: {value[:80]} is on the network; it is not read")
         return

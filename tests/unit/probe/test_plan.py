@@ -210,6 +210,33 @@ def test_a_project_file_that_says_nothing(tmp_path: Path, text: str, said: str) 
         plan(tmp_path, text, "pyproject.toml")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[project]\ndependencies = 5\n",
+        '[project]\ndependencies = [5, {a = 1}, ""]\nrequires-python = 3.1\n',
+        "[tool.poetry.dependencies]\npython = 3\ntensorflow = 5\n",
+        '[tool.poetry.dependencies]\npython = ">=3 || <2"\n',
+        "[tool.poetry.dependencies]\ntensorflow = {version = 5, extras = 3, markers = 4, python = 5}\n",
+        '[tool.poetry.dependencies]\ntensorflow = {version = "^2", markers = "foo bar"}\n',
+    ],
+)
+def test_values_of_another_type_are_said_to_be_unread(tmp_path: Path, text: str) -> None:
+    assert plan(tmp_path, text, "pyproject.toml").unread
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[project]\ndynamic = 5\noptional-dependencies = 5\n",
+        "[tool.poetry]\ndependencies = 5\nextras = {a = 5}\ngroup = {b = 5}\n",
+        "[dependency-groups]\na = 5\nb = [{include-group = 5}, {x = 1}]\n",
+    ],
+)
+def test_tables_of_another_type_have_nothing_in_them(tmp_path: Path, text: str) -> None:
+    assert not plan(tmp_path, text, "pyproject.toml").wanted
+
+
 def test_dependencies_that_a_build_computes_are_said(tmp_path: Path) -> None:
     found = plan(tmp_path, '[project]\nname = "x"\ndynamic = ["dependencies"]\n', "pyproject.toml")
     assert "dynamic" in found.unread[0]
@@ -261,6 +288,7 @@ def test_lists_without_indent_and_in_brackets(tmp_path: Path) -> None:
         ("dependencies:\n\t- numpy\n", "tab"),
         ("just words\n", "line 1 is not understood"),
         ("dependencies: numpy\n", "no list"),
+        ("dependencies:\n", "asks for nothing"),
     ],
 )
 def test_a_file_of_another_kind(tmp_path: Path, text: str, said: str) -> None:
