@@ -4,7 +4,8 @@ Covers: for each release below, what it declares (Requires-Dist without extras, 
 there is a wheel for Linux on x86-64. Asked of the index with pip alone; nothing is installed.
 Does not cover: which of them work together: that is measured (`facts/measured.json`) or recorded (`facts/conflicts.json`).
 
-    python tools/refresh_remedies.py
+    python tools/refresh_remedies.py            # all, a quarter of an hour
+    python tools/refresh_remedies.py pyarrow    # some
 """
 
 from __future__ import annotations
@@ -40,13 +41,15 @@ RELEASES = {
     "tensorflow-io": "0.27.0 0.31.0 0.32.0 0.34.0 0.35.0 0.36.0 0.37.1",
     "tensorflow-io-gcs-filesystem": "0.31.0 0.37.1",
     "tensorflow-probability": "0.18.0 0.19.0 0.20.1 0.21.0 0.22.1 0.23.0 0.24.0 0.25.0",
-    "pyarrow": "14.0.2 17.0.0 21.0.0",
+    "pyarrow": "14.0.2 17.0.0 21.0.0 25.0.0",
 }  # fmt: skip
 
 
 def main() -> int:
     """Ask and write."""
-    found = {name: _project(name, versions.split()) for name, versions in RELEASES.items()}
+    names = sys.argv[1:] or list(RELEASES)
+    before = json.loads(_TARGET.read_text(encoding="utf-8")) if sys.argv[1:] else {}
+    found = before | {name: _project(name, RELEASES[name].split()) for name in names}
     _TARGET.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
 

@@ -27,16 +27,17 @@ def examine_ground(evidence: Evidence, subject: str = "this environment") -> Rep
     except Exception as error:  # as with a rule: the report does not die of it
         failed = Unchecked("fix", "fix", (f"one command for everything: {type(error).__name__}: {error}",))
         return replace(report, unchecked=(*report.unchecked, failed))
-    return replace(report, figures=report.figures | {"fix": list(fix)}) if fix else report
+    return replace(report, figures=report.figures | {"fix": fix}) if fix else report
 
 
-def fix_all(evidence: Evidence) -> tuple[str, ...]:
-    """The commands that mend all package findings at once, in order; empty where there is nothing to mend."""
+def fix_all(evidence: Evidence) -> str:
+    """One line that mends all package findings at once; empty where there is nothing to mend."""
     from crashcart.doctor._change import state_of
     from crashcart.doctor._fix import commands
     from crashcart.doctor._repair import mend
 
     if evidence.installation is None:
-        return ()
+        return ""
     found = mend(state_of(evidence.installation, evidence.environment))
-    return commands(evidence.installation, found.change) if found is not None else ()
+    joint = " && " if evidence.installation.plan is None else "; "
+    return joint.join(commands(evidence.installation, found.change)) if found is not None else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crashcart.doctor._change import Change, State
 from crashcart.doctor._known import where_from
 from crashcart.doctor._measured import Outcome, measured, working
-from crashcart.doctor._releases import releases
+from crashcart.doctor._releases import nearest, releases
 from crashcart.doctor._trouble import Trouble
 from crashcart.finding import Confidence, Level
 from crashcart.installation import Distribution
@@ -38,10 +38,12 @@ def beside(state: State, package: str) -> Iterator[Trouble]:
     )
 
 
-def _good(state: State, tensorflow: Distribution, package: str) -> list[str]:
+def _good(state: State, tensorflow: Distribution, package: str) -> tuple[str, ...]:
     """What was measured to work and has a wheel for this Python."""
     there = releases(package, state.installation.interpreter)
-    return [each for each in working(tensorflow.version, package) if each in there]
+    found = state.find(package)
+    good = [each for each in working(tensorflow.version, package) if each in there]
+    return nearest(good, found.version if found is not None else None)
 
 
 def _advice(state: State, tensorflow: Distribution, package: str) -> tuple[str, ...]:

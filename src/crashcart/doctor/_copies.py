@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from crashcart.doctor._change import Change, State
 from crashcart.doctor._facts import TENSORFLOW_NAMES
+from crashcart.doctor._fix import commands
 from crashcart.doctor._requirements import demands_of
 from crashcart.doctor._trouble import Trouble
 from crashcart.finding import Confidence, Level
@@ -21,7 +22,6 @@ _MOST_NAMED = 8
 def copy_troubles(state: State) -> Iterator[Trouble]:
     """Those that a change can cure."""
     yield from twice(state)
-    yield from over_conda(state)
     yield from unreadable(state)
 
 
@@ -125,10 +125,18 @@ def over_conda(state: State) -> Iterator[Trouble]:
         ),
         level=Level.RISK if concerned else Level.NOTE,
         confidence=Confidence.CERTAIN,
-        cures=(Change(again=tuple((each.name, each.version or "") for each, _ in shown)),),
-        advice=("make a new environment, install with conda first and with pip last",),
+        advice=(
+            _back_to_conda(installation, [each.name for each, _ in shown]),
+            "or keep it, and from now on change these packages with pip alone",
+        ),
         about=frozenset(each.name for each, _ in shown),
     )
+
+
+def _back_to_conda(installation: Installation, names: list[str]) -> str:
+    first = "; ".join(commands(installation, Change(remove=tuple(names))))
+    again = " ".join(names)
+    return f"`{first}`, then `conda install -p {installation.interpreter.prefix} --force-reinstall {again}`"
 
 
 def unreadable(state: State) -> Iterator[Trouble]:

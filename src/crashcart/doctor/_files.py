@@ -92,7 +92,13 @@ def _asks_for_tensorflow(state: State, distribution: Distribution) -> bool:
 
 
 def _kept(state: State, found: tuple[Distribution, ...]) -> Distribution:
-    """With NVIDIA's libraries installed, the one that can use them; else the one whose files lie there; else the newest."""
+    """With NVIDIA's libraries installed, the one that can use them; else the one whose files lie there; else the newest.
+
+    In a plan, one that its file does not name cannot be taken out of it.
+    """
+    brought = next((each for each in found if not each.pinned), None)
+    if brought is not None:
+        return brought
     names = {each.name for each in state.installation.distributions}
     if any(name.startswith("nvidia-cudnn") for name in names):
         plain = next((each for each in found if each.name == "tensorflow"), None)

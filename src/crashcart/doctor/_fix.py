@@ -95,31 +95,43 @@ def _alone(installation: Installation, change: Change) -> frozenset[str]:
     return frozenset(found)
 
 
+def _quoted(installation: Installation, text: str) -> str:
+    """As the shell of the system wants it; cmd.exe knows double quotes only."""
+    if installation.interpreter.system != "Windows":
+        return shlex.quote(text)
+    return f'"{text}"' if set(text) & set(" <>&|^()") else text
+
+
 def _release(name: str, version: str) -> Distribution:
     return Distribution(name, version, requires=requires_of(name, version) or ())
 
 
 def _install(installation: Installation, wanted: Iterable[str], *options: str) -> str:
     interpreter = installation.interpreter
-    python = shlex.quote(interpreter.executable or "python")
+    python = _quoted(installation, interpreter.executable or "python")
     wanted = list(wanted)
-    words = " ".join([*options, *(shlex.quote(each) for each in wanted)])
+    words = " ".join([*options, *(_quoted(installation, each) for each in wanted)])
     if interpreter.tool == "uv":
         return f"uv pip install --python {python} {words.replace('--force-reinstall', '--reinstall')}"
     if interpreter.tool == "conda" and _all_by_conda(installation, wanted):
-        conda = " ".join([*(each for each in options if each != "--no-deps"), *map(_for_conda, wanted)])
-        return f"conda install -p {shlex.quote(interpreter.prefix or '')} {conda}"
+        conda = " ".join(
+            [
+                *(each for each in options if each != "--no-deps"),
+                *(_quoted(installation, _for_conda(each)) for each in wanted),
+            ]
+        )
+        return f"conda install -p {_quoted(installation, interpreter.prefix or '')} {conda}"
     return f"{python} -m pip install {words}"
 
 
 def _uninstall(installation: Installation, names: Iterable[str]) -> str:
     interpreter = installation.interpreter
-    python = shlex.quote(interpreter.executable or "python")
+    python = _quoted(installation, interpreter.executable or "python")
     words = " ".join(names)
     if interpreter.tool == "uv":
         return f"uv pip uninstall --python {python} {words}"
     if interpreter.tool == "conda" and _all_by_conda(installation, names):
-        return f"conda remove -p {shlex.quote(interpreter.prefix or '')} {words}"
+        return f"conda remove -p {_quoted(installation, interpreter.prefix or '')} {words}"
     return f"{python} -m pip uninstall -y {words}"
 
 
@@ -140,4 +152,4 @@ def _all_by_conda(installation: Installation, wanted: Iterable[str]) -> bool:
 
 def _for_conda(requirement: str) -> str:
     name = requirement_name(requirement)
-    return shlex.quote(_CONDA_NAMES.get(name, name) + requirement[len(name) :])
+    return _CONDA_NAMES.get(name, name) + requirement[len(name) :]

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from crashcart.doctor._change import Change, State
 from crashcart.doctor._conditions import holds, named
 from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of
-from crashcart.doctor._releases import matching, releases
+from crashcart.doctor._releases import matching, nearest, releases
 from crashcart.doctor._trouble import Trouble
 from crashcart.finding import Confidence, Level
 
@@ -117,7 +117,10 @@ def _cure(cure: Mapping[str, Any], state: State) -> Iterator[Change]:
 
 
 def _versions(name: str, specifier: str, state: State) -> tuple[str, ...]:
-    return matching(name, specifier, state.installation.interpreter)
+    found = state.find(name)
+    return nearest(
+        matching(name, specifier, state.installation.interpreter), found.version if found is not None else None
+    )
 
 
 def _partners(ranges: Mapping[str, Mapping[str, str]], name: str, state: State) -> Iterator[Change]:

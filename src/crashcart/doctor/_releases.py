@@ -6,13 +6,14 @@ says which were asked for, and asks again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from crashcart.doctor._facts import TENSORFLOW_NAMES, declared, facts, minor_of
+from crashcart.doctor._facts import TENSORFLOW_NAMES, declared, facts, minor_of, parsed
 from crashcart.installation import Interpreter
 
 
@@ -30,6 +31,15 @@ def matching(name: str, specifier: str, interpreter: Interpreter) -> tuple[str, 
     except InvalidSpecifier:
         return ()
     return tuple(each for each in releases(name, interpreter) if wanted.contains(each, prereleases=True))
+
+
+def nearest(versions: Iterable[str], current: str | None) -> tuple[str, ...]:
+    """The newest of the major version that is there, then of those that are near it: the smallest upheaval first."""
+    there = parsed(current)
+    newest_first = sorted(versions, key=Version, reverse=True)
+    if there is None:
+        return tuple(newest_first)
+    return tuple(sorted(newest_first, key=lambda each: abs(Version(each).major - there.major)))
 
 
 def requires_of(name: str, version: str) -> tuple[str, ...] | None:

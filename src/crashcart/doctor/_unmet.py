@@ -90,7 +90,7 @@ def _by_the_system(demand: Demand) -> bool:
 def _who(each: Missing) -> str:
     askers = list(dict.fromkeys(f"{demand.by.name} {demand.by.version}" for demand in each.demands))
     more = f" and {len(askers) - 2} more" if len(askers) > 2 else ""
-    return f"{' and '.join(askers[:2])}{more} {'needs' if len(askers) == 1 else 'need'} it"
+    return f"{' and '.join(askers[:2])}{more} {'asks' if len(askers) == 1 else 'ask'} for it"
 
 
 def _consequence(each: Missing, state: State) -> tuple[Level, Confidence, str]:

@@ -55,16 +55,22 @@ def _hides_installed(shadow: Shadow) -> Finding:
 
 
 def _hides_standard(shadows: list[Shadow]) -> Finding:
+    first = shadows[0]
     names = ", ".join(each.name for each in shadows[:_MOST_NAMED])
     more = f" and {len(shadows) - _MOST_NAMED} more" if len(shadows) > _MOST_NAMED else ""
+    one = f"{first.file} hides Python's own module {first.name}"
+    many = f"files in {first.place} hide modules of Python itself: {names}{more}"
     return Finding(
         Cause.LIBRARY_CONFLICT,
-        f"files in {shadows[0].place} hide modules of Python itself: {names}{more}",
+        one if len(shadows) == 1 else many,
         (
-            *(each.file for each in shadows[:_MOST_NAMED]),
-            "a program that starts there imports them instead, and so does TensorFlow, which uses these modules",
+            *(each.file for each in shadows[:_MOST_NAMED] if len(shadows) > 1),
+            f"it lies in {first.place}, which Python searches first"
+            if len(shadows) == 1
+            else "Python searches that directory first",
+            "TensorFlow uses what is hidden: in a program that starts there, its import may fail or go wrong",
         ),
-        (f"rename {'it' if len(shadows) == 1 else 'them'}, and delete the __pycache__ beside",),
+        (f"rename {first.file if len(shadows) == 1 else 'them'}, and delete the __pycache__ beside",),
         Confidence.LIKELY,
         level=Level.RISK,
     )

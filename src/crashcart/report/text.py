@@ -236,7 +236,7 @@ class _Layout:
     def _notes(self) -> Iterator[Line]:
         fix = self._report.figures.get("fix")
         if fix and len(self._report.findings) > 1:
-            yield from self._dim(f"all at once: {' && '.join(fix)}")
+            yield from self._dim(f"all at once: {fix}")
         missing = words.not_checked(self._report, self._evidence)
         if missing:
             more = [f"{len(missing) - _MOST_MISSING} more"] if len(missing) > _MOST_MISSING else []
