@@ -43,5 +43,5 @@ def _examined(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
     from crashcart.doctor import examine_ground
     from crashcart.doctor.collect import collect
 
-    evidence = collect(arguments.python)
+    evidence = collect(arguments.python, [each for each in arguments.files if each.endswith((".py", ".ipynb"))])
     return examine_ground(evidence), evidence
