@@ -38,6 +38,14 @@ class Machine:
     """Soft limits by name (nofile, nproc, as, data, stack, core); None as a value is unlimited."""
     task_limits: Mapping[str, int] = field(default_factory=dict)
     """How many threads and processes the program's groups may have together, by the file that says so (pids.max)."""
+    overcommit: int | None = None
+    """The kernel's way with promises of memory (vm.overcommit_memory): 0 guesses, 1 promises all, 2 counts."""
+    commit_limit_bytes: int | None = None
+    committed_bytes: int | None = None
+    nvidia_cards: int | None = None
+    """NVIDIA's display and compute devices on the PCI bus, whether or not a driver serves them."""
+    nvidia_driver: bool | None = None
+    """Whether an NVIDIA driver can be seen from here; in a container it may be there and not be let in."""
 
     def memory_limit(self) -> MemoryLimit | None:
         """The tightest bound."""
@@ -59,6 +67,8 @@ class GpuDevice:
     driver: str | None = None
     processes: Mapping[int, int | None] = field(default_factory=dict)
     """Bytes by pid of the processes that held memory on it."""
+    capability: str | None = None
+    """Its generation as CUDA counts it, such as 8.6; None where the driver does not tell."""
 
 
 @dataclass(frozen=True, slots=True)

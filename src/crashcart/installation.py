@@ -104,7 +104,10 @@ class SharedLibrary:
     """Its file name, such as libcudnn.so.9 or libiomp5.so."""
     path: str
     owner: str | None = None
-    """The distribution, or `system` where the loader's cache or LD_LIBRARY_PATH has it."""
+    """The distribution or folder of the packages that brought it; `system` where the loader's cache has it, `LD_LIBRARY_PATH`
+    where that names its folder, `conda` in such an environment's own lib; None where it lies, but nobody looks."""
+    versions: tuple[str, ...] = ()
+    """Of libstdc++: the newest version of each family that it offers (GLIBCXX_3.4.30, CXXABI_1.3.13)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +223,8 @@ class DeviceName:
     """GPU, CPU or TPU."""
     index: int
     where: Where
+    use: str = "placed"
+    """placed (TensorFlow takes another device where it is not there), required (it does not, or PyTorch), listed (an index
+    into a list of devices), visible (an entry of CUDA_VISIBLE_DEVICES, counted before any is hidden)."""
+    conditional: bool = False
+    """Whether it stands behind a condition."""

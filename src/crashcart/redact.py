@@ -35,7 +35,7 @@ _LONG_TOKEN = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
 # What says something about a death: frameworks, allocators, loaders, schedulers. Everything else stays unwritten.
 _TELLING = re.compile(
     r"^(TF_|CUDA|NVIDIA|XLA_|KERAS_|OMP_|MKL_|KMP_|OPENBLAS|GOTO|NUMEXPR|PYTHON|LD_|MALLOC_|GLIBC_|CONDA_|VIRTUAL_ENV|TMPDIR|SLURM_"
-    r"|JAX_|TORCH|PYTORCH|NCCL_|HOROVOD|ROCR_|HIP_|KUBERNETES_PORT$|container$|XDG_CACHE_HOME|CRASHCART_|LANG$|LC_ALL$|TERM$|OMPI_)"
+    r"|JAX_|TORCH|PYTORCH|NCCL_|HOROVOD|ROCR_|HIP_|PROTOCOL_BUFFERS_|DYLD_|KUBERNETES_PORT$|container$|XDG_CACHE_HOME|CRASHCART_|LANG$|LC_ALL$|TERM$|OMPI_)"
 )
 
 

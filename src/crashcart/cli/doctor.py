@@ -52,7 +52,7 @@ def _examined(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
     if plans:
         evidence = collect_plan(plans, arguments.python, arguments.python_version)
         return examine_ground(evidence, _planned_words(evidence)), evidence
-    evidence = collect(arguments.python)
+    evidence = collect(arguments.python, arguments.files)
     return examine_ground(evidence), evidence
 
 
@@ -64,10 +64,11 @@ def _check(arguments: argparse.Namespace, plans: list[str]) -> None:
         )
     if version is not None and not re.fullmatch(r"3\.\d+(\.\d+)?", version):
         raise UsageError(f"--python-version {version} is no version of Python 3", "As in: --python-version 3.11.")
-    others = [each for each in arguments.files if each not in plans]
+    others = [each for each in arguments.files if each not in plans and not each.endswith((".py", ".ipynb"))]
     if others:
         raise UsageError(
-            f"{others[0]} is neither a plan nor code", "Expected requirements.txt, pyproject.toml, environment.yml."
+            f"{others[0]} is neither a plan nor code",
+            "Expected requirements.txt, pyproject.toml, environment.yml, .py or .ipynb.",
         )
 
 

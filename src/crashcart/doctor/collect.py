@@ -1,49 +1,69 @@
 """The evidence on an environment: which probes to call.
 
-Covers: the interpreter and what is installed for it, the machine, its disks and GPUs, the settings of the environment.
+Covers: the interpreter and what is installed for it, the machine, its disks and GPUs, the settings of the environment, the
+devices that the user's code names.
 Does not cover: judging; importing any of what is found.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES, facts
 from crashcart.doctor._planned import planned
 from crashcart.evidence import Environment, Evidence
+from crashcart.ground import GpuDevice
 from crashcart.installation import Distribution, Installation, Interpreter, Shadow
 from crashcart.probe import gpu
+from crashcart.probe.device_names import read_device_names
 from crashcart.probe.disk import read_disks
 from crashcart.probe.distributions import read_conda, read_distributions
 from crashcart.probe.interpreter import Asked, ask_interpreter
+from crashcart.probe.libraries import read_libraries
 from crashcart.probe.machine import read_machine
 from crashcart.probe.modules import read_module, read_shadows
+from crashcart.probe.named_paths import read_named_paths
 from crashcart.probe.plan import read_plan
+from crashcart.redact import redact_variables
 
 _MODULES = ("tensorflow", "keras", "numpy")
 _OWNERS = (*TENSORFLOW_NAMES, "keras", "keras-nightly", "numpy")
 
 
-def collect(python: str | None = None) -> Evidence:
-    """All evidence on the environment of an interpreter; without one, of our own."""
+def collect(python: str | None = None, code: Iterable[str] = ()) -> Evidence:
+    """All evidence on the environment of an interpreter; without one, of our own. `code` are files of the user's program."""
     asked = ask_interpreter(python)
     installation = read_installation(asked)
-    gpus = gpu.read_gpus()
+    return collect_around(installation, code, asked.search_path)
+
+
+def collect_around(installation: Installation, code: Iterable[str] = (), search_path: tuple[str, ...] = ()) -> Evidence:
+    """The evidence on an installation: itself, and what this machine, its settings and the code add to it."""
+    files = tuple(code)
+    read = read_device_names(files) if files else None
+    gpus, absent = _gpus()
+    if read is None:
+        absent["devices_named"] = "name your code to have them looked for: `crashcart doctor train.py`"
+    elif read.faults:
+        absent["devices_named"] = "; ".join(read.faults)
     return Evidence(
         installation=installation,
         environment=Environment(
-            python=asked.interpreter.version,
-            executable=asked.interpreter.executable,
+            python=installation.interpreter.version,
+            executable=installation.interpreter.executable,
             packages={each.name: each.version or "" for each in installation.distributions if not each.shadowed},
-            variables=dict(os.environ),
-            search_path=asked.search_path,
+            variables=redact_variables(os.environ),
+            search_path=search_path,
         ),
         machine=read_machine(os.getpid()),
-        disks=read_disks([str(Path.cwd()), "/dev/shm", "/tmp"]),
+        disks=read_disks(_written_to(os.environ)),
+        files=read_named_paths(os.environ),
         gpus=gpus,
-        absent={} if gpus is not None else {"gpus": gpu.absent_reason()},
+        devices_named=None if read is None else read.names,
+        absent=absent,
     )
 
 
@@ -71,11 +91,28 @@ def read_installation(asked: Asked) -> Installation:
         interpreter=asked.interpreter,
         distributions=found.distributions,
         modules={name: read_module(name, asked.search_path, owners) for name in _MODULES},
+        libraries=read_libraries(asked.interpreter, asked.search_path, os.environ),
         unreadable=found.unreadable,
         shadows=_shadows(asked),
         conda=read_conda(asked.interpreter.prefix) if asked.interpreter.kind == "conda" else None,
         leftovers=found.leftovers,
     )
+
+
+def _gpus() -> tuple[tuple[GpuDevice, ...] | None, dict[str, str]]:
+    """The devices; none where there is no driver, None with the reason where there is one that does not answer."""
+    if not gpu.has_driver():
+        return (), {}
+    found = gpu.read_gpus()
+    return found, {} if found is not None else {"gpus": gpu.absent_reason()}
+
+
+def _written_to(variables: Mapping[str, str]) -> list[str]:
+    """Where a training writes: here, to the temporary directory, and to the caches of data sets and weights."""
+    home = variables.get("HOME") or "/"
+    cache = variables.get("XDG_CACHE_HOME") or f"{home}/.cache"
+    keras = variables.get("KERAS_HOME") or f"{home}/.keras"
+    return [str(Path.cwd()), tempfile.gettempdir(), keras, cache]
 
 
 def _may_own(distribution: Distribution) -> bool:

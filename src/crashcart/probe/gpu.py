@@ -153,7 +153,16 @@ def _device(library: Any, index: int, driver: str) -> GpuDevice:
         free_bytes=int(memory.free),
         driver=driver,
         processes=_processes(library, handle),
+        capability=_capability(library, handle),
     )
+
+
+def _capability(library: Any, handle: Any) -> str | None:
+    try:
+        major, minor = library.nvmlDeviceGetCudaComputeCapability(handle)
+    except (library.NVMLError, AttributeError):
+        return None
+    return f"{major}.{minor}"
 
 
 def _processes(library: Any, handle: Any) -> dict[int, int | None]:

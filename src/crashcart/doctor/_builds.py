@@ -1,0 +1,73 @@
+"""TensorFlow's releases by what they run on: which Python, which C library, which system.
+
+Covers: choosing a release, or a Python, that fits. Does not cover: what is installed, and conda's own builds, for which
+the facts do not hold.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from packaging.version import Version
+
+from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of
+from crashcart.installation import Distribution, Installation
+
+_OTHER_BUILDS = frozenset({"tensorflow-rocm", "intel-tensorflow", "tensorflow-macos", "tensorflow-cpu-aws"})
+# Fresh installs of these take a NumPy that they cannot be imported with: they declare no upper bound.
+_UNCAPPED = frozenset({"2.7", "2.8", "2.9", "2.10", "2.11"})
+
+
+def tensorflow_of(installation: Installation) -> Distribution | None:
+    """The TensorFlow of the environment, whatever build it is."""
+    return installation.find(*TENSORFLOW_NAMES)
+
+
+def official(installation: Installation) -> Distribution | None:
+    """The TensorFlow of the environment where it is a wheel from PyPI, for which the facts hold."""
+    found = tensorflow_of(installation)
+    return None if found is None or found.installer == "conda" or found.name in _OTHER_BUILDS else found
+
+
+def pythons_of(version: str | None) -> tuple[str, ...]:
+    """The Python versions that a release has wheels for; empty where the release is not known."""
+    release = facts("tensorflow")["releases"].get(version) or facts("tensorflow")["minors"].get(minor_of(version))
+    return tuple(release["pythons"]) if release else ()
+
+
+def all_pythons() -> list[str]:
+    """Every Python that some known release has wheels for, oldest first."""
+    found = {each for release in facts("tensorflow")["releases"].values() for each in release["pythons"]}
+    return sorted(found, key=Version)
+
+
+def newest_release(
+    python: str | None = None, fits: Callable[[dict[str, Any]], bool] = lambda build: True
+) -> str | None:
+    """The newest known release that has wheels for a Python, and whose build fits."""
+    known = facts("tensorflow")
+    found = [
+        version
+        for version, release in known["releases"].items()
+        if (python is None or python in release["pythons"]) and fits(known["minors"].get(minor_of(version), {}))
+    ]
+    return max(found, key=Version, default=None)
+
+
+def wanted(name: str, version: str) -> tuple[str, ...]:
+    """What to ask an installer for, so that a fresh install of the release works."""
+    uncapped = minor_of(version) in _UNCAPPED or version == "2.14.0"
+    return (f"{name}=={version}", "numpy<2") if uncapped else (f"{name}=={version}",)
+
+
+def new_environment(installation: Installation, python: str, *requirements: str) -> str:
+    """The command that makes another environment, with another Python, by the tool that made this one."""
+    words = " ".join(shlex.quote(each) for each in requirements)
+    tool = installation.interpreter.tool
+    if tool == "conda":
+        return f"`conda create -n tensorflow python={python} && conda run -n tensorflow pip install {words}`"
+    if tool == "uv":
+        return f"`uv venv --python {python} .venv-tf && uv pip install --python .venv-tf {words}`"
+    return f"`python{python} -m venv .venv-tf && .venv-tf/bin/python -m pip install {words}`"

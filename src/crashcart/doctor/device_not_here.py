@@ -1,0 +1,116 @@
+"""D306: the code names a device that is not here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from crashcart.doctor._cuda import OTHER_GPUS
+from crashcart.evidence import DeviceName, Environment, GpuDevice
+from crashcart.finding import Cause, Confidence, Finding, Level
+from crashcart.installation import Installation
+from crashcart.rule import Rank, rule
+from crashcart.units import plural
+
+_CONSEQUENCE = {
+    "placed": "TensorFlow moves the operation to another device without a word (soft placement is on): it runs, slowly",
+    "required": "the first operation there fails",
+    "listed": "the list is too short: IndexError",
+    "visible": "CUDA shows the program no device from this entry of the list on",
+}
+_HARMLESS = frozenset({"placed", "visible"})
+
+
+@rule("D306", "device-not-here", Rank.ROOT)
+def device_not_here(
+    devices_named: tuple[DeviceName, ...],
+    gpus: tuple[GpuDevice, ...] | None = None,
+    environment: Environment | None = None,
+    installation: Installation | None = None,
+    absent: Mapping[str, str] | None = None,
+) -> Iterator[Finding]:
+    """The code names a GPU that this machine does not have, or does not show.
+
+    ## What it means
+
+    `tf.device("/GPU:1")` on a machine with one GPU does not fail by itself: TensorFlow takes another device, and the
+    program is slow for no visible reason; with `tf.config.set_soft_device_placement(False)` it fails. PyTorch's
+    `"cuda:1"` and `.cuda(1)` fail; `gpus[1]` of a list with one entry is an IndexError.
+
+    ## How we know
+
+    The names are read from the text of the files that were given; the devices are those that the driver shows and
+    CUDA_VISIBLE_DEVICES lets through. Names behind a test for devices, or in a `try`, are left out. Where devices of
+    other makers are set up (ROCm, Metal), nothing is said. What TensorFlow does without the device was measured with
+    2.21.
+
+    ## What to do
+
+    Name a device that is there, or ask first: `tf.config.list_physical_devices("GPU")`, `torch.cuda.is_available()`.
+    """
+    fault = (absent or {}).get("devices_named")
+    if fault:
+        yield _unread(fault)
+    if gpus is None or (installation is not None and installation.find(*OTHER_GPUS) is not None):
+        return
+    for each in devices_named:
+        count = _visible(each, devices_named, gpus, environment)
+        if each.device == "GPU" and each.index >= count:
+            yield _finding(each, count, gpus, environment)
+
+
+def _visible(
+    name: DeviceName, names: tuple[DeviceName, ...], gpus: tuple[GpuDevice, ...], environment: Environment | None
+) -> int:
+    """How many devices the named one is counted among. What the code itself makes visible replaces the variable."""
+    if name.use == "visible":
+        return len(gpus)
+    own = {each.index for each in names if each.use == "visible" and each.where.file == name.where.file}
+    if own:
+        return len([index for index in own if index < len(gpus)])
+    value = environment.variables.get("CUDA_VISIBLE_DEVICES") if environment is not None else None
+    if value is None:
+        return len(gpus)
+    entries = [each.strip() for each in value.split(",")]
+    wrong = (place for place, each in enumerate(entries) if not each or each.startswith("-") or _beyond(each, gpus))
+    return next(wrong, len(entries))
+
+
+def _beyond(entry: str, gpus: tuple[GpuDevice, ...]) -> bool:
+    return entry.isdecimal() and int(entry) >= len(gpus)
+
+
+def _finding(name: DeviceName, count: int, gpus: tuple[GpuDevice, ...], environment: Environment | None) -> Finding:
+    here = "no GPU is here" if not count else f"{plural(count, 'GPU')} {'is' if count == 1 else 'are'} here"
+    hidden = count < len(gpus) and name.use != "visible"
+    because = [
+        f"the driver shows {plural(len(gpus), 'device')}"
+        if gpus
+        else "there is no NVIDIA driver, or it shows no device"
+    ]
+    if hidden:
+        because.append("CUDA_VISIBLE_DEVICES lets fewer through, numbered from 0")
+    because.append(_CONSEQUENCE[name.use])
+    last = f"the last one is {count - 1}" if count else "use the CPU: `/CPU:0`, `cpu`"
+    return Finding(
+        Cause.DEVICE_PLACEMENT,
+        f"the code names GPU {name.index}, and {here}",
+        tuple(because),
+        (
+            f"name a device that is there ({last})",
+            'or ask first: `if len(tf.config.list_physical_devices("GPU")) > ' + f"{name.index}:`",
+        ),
+        Confidence.LIKELY if name.conditional else Confidence.CERTAIN,
+        name.where,
+        level=Level.RISK if name.use in _HARMLESS or name.conditional else Level.PROBLEM,
+    )
+
+
+def _unread(fault: str) -> Finding:
+    return Finding(
+        Cause.PYTHON_ERROR,
+        "some of the code could not be read as Python, so its devices were not looked for",
+        (fault,),
+        ("`python -m py_compile FILE` shows what this interpreter says of it",),
+        Confidence.LIKELY,
+        level=Level.NOTE,
+    )

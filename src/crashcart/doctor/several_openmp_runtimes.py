@@ -1,0 +1,87 @@
+"""D205: packages bring copies of the OpenMP runtime that do not bear each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crashcart.evidence import Environment
+from crashcart.finding import Cause, Confidence, Finding, Level
+from crashcart.installation import Installation, SharedLibrary
+from crashcart.rule import Rank, rule
+
+# libgomp is GNU's, which bears company; the check that ends the process is in the runtimes of Intel and LLVM.
+_JEALOUS = re.compile(r"lib(?:iomp5|omp)(?:-[0-9a-f]+)?(?:\.[0-9]+)?\.(?:so|dylib)")
+_ON = frozenset({"1", "true", "t", "yes", "y", "on"})
+
+
+@rule("D205", "several-openmp-runtimes", Rank.KIND)
+def several_openmp_runtimes(installation: Installation, environment: Environment | None = None) -> Iterator[Finding]:
+    """More than one copy of Intel's or LLVM's OpenMP runtime can come into one process.
+
+    ## What it means
+
+    When a second copy of libiomp5 or libomp starts in a process, it ends the process with "OMP: Error #15". Setting
+    KMP_DUPLICATE_LIB_OK lets both run on; their documentation warns of crashes and silently wrong results. Copies of
+    GNU's libgomp, which PyTorch, scikit-learn and XGBoost bundle on Linux under hashed names, are normal and not
+    meant here.
+
+    ## How we know
+
+    The files that packages brought, in the folders where they keep libraries. On Linux two copies with the same name
+    are one to the loader, so only different names count; on macOS every path is a copy of its own. Whether they meet
+    depends on what one program imports, so it is a risk, not a problem.
+
+    ## What to do
+
+    Install the packages from one source (all by pip, or all by conda), so that they share one runtime, and unset
+    KMP_DUPLICATE_LIB_OK.
+    """
+    copies = _copies(installation)
+    if len(copies) > 1:
+        yield _several(installation, copies)
+    value = environment.variables.get("KMP_DUPLICATE_LIB_OK", "") if environment is not None else ""
+    if value.lower() in _ON:
+        yield _hidden(value, copies)
+
+
+def _copies(installation: Installation) -> list[SharedLibrary]:
+    found: dict[str, SharedLibrary] = {}
+    for each in installation.libraries or ():
+        if _JEALOUS.fullmatch(each.name) and each.owner != "system":
+            by_name = installation.interpreter.system == "Linux"
+            found.setdefault(each.name if by_name else each.path, each)
+    return list(found.values())
+
+
+def _several(installation: Installation, copies: list[SharedLibrary]) -> Finding:
+    in_conda = installation.interpreter.kind == "conda"
+    return Finding(
+        Cause.OPENMP_CONFLICT,
+        f"{len(copies)} OpenMP runtimes that do not bear each other: {', '.join(sorted({each.name for each in copies}))}",
+        tuple(f"{each.path} (by {each.owner or 'an unknown package'})" for each in copies[:6]),
+        (
+            "`conda install nomkl`, or install all of NumPy, SciPy, PyTorch and scikit-learn with conda, none with pip"
+            if in_conda
+            else "install these packages again, all from one source: `python -m pip install --force-reinstall "
+            + " ".join(
+                sorted({each.owner for each in copies if each.owner and each.owner.isidentifier()}) or ["PACKAGE"]
+            )
+            + "`",
+            "it ends a program (OMP: Error #15) only if one process loads two of them; run your imports once to see",
+        ),
+        Confidence.POSSIBLE,
+        level=Level.RISK,
+    )
+
+
+def _hidden(value: str, copies: list[SharedLibrary]) -> Finding:
+    here = f"{len(copies)} copies of Intel's or LLVM's runtime were found here" if copies else "no copy was found here"
+    return Finding(
+        Cause.OPENMP_CONFLICT,
+        "KMP_DUPLICATE_LIB_OK hides a second OpenMP runtime instead of reporting it",
+        (f"KMP_DUPLICATE_LIB_OK={value}", here, "the runtime's own message calls it unsafe: crashes or wrong results"),
+        ("`unset KMP_DUPLICATE_LIB_OK`, and run the program once: where it still works, the variable was not needed",),
+        Confidence.CERTAIN,
+        level=Level.RISK,
+    )
