@@ -1,6 +1,7 @@
 """One death of the bench: a notebook, how its kernel ends, and what a good verdict says.
 
-Covers: the `Death` type, and reading cells and marked lines from a file in which each cell begins with `# %%`.
+Covers: the `Death` type, and reading cells and marked lines from a file in which each cell begins with `# %%`. The file is no
+Python (`.ipy`): a cell may hold magics.
 Does not cover: running it (`runner.py`), judging what is said (`score.py`).
 """
 
@@ -50,7 +51,7 @@ class Death:
     @property
     def cells(self) -> list[str]:
         """The source of each cell."""
-        text = (CELLS / f"{self.file or self.name}.py").read_text(encoding="utf-8")
+        text = (CELLS / f"{self.file or self.name}.ipy").read_text(encoding="utf-8")
         return [cell.strip("\n") for cell in text.split(CELL_MARK)[1:]]
 
     @property
