@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.kernel_cost.timed import TimedKernel
 from bench.kernels import make_plain, make_watched
-from bench.report import table, write_section
+from bench.report import spread, table, write_section
 
 BLOCK = 20
 NOTE = """Kernels of ipykernel, watched with the guard on as `crashcart jupyter enable` leaves them. Starts alternate: {starts} of each,
@@ -89,11 +89,7 @@ def _in_turn(kernels: dict[str, TimedKernel], count: int, measure: Callable[[Tim
 
 def _row(what: str, times: Times, target: str) -> list[str]:
     added = statistics.median(mine - other for mine, other in zip(times["watched"], times["plain"], strict=True))
-    return [what, _spread(times["plain"]), _spread(times["watched"]), f"{added:+.1f} ms", target]
-
-
-def _spread(values: list[float]) -> str:
-    return f"{statistics.median(values):.1f} ms ({min(values):.1f} … {max(values):.1f})"
+    return [what, spread(times["plain"], "ms"), spread(times["watched"], "ms"), f"{added:+.1f} ms", target]
 
 
 if __name__ == "__main__":

@@ -6,12 +6,11 @@ Does not cover: statistics. The client's sockets try to connect every 2 ms inste
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
 
-from bench import kernels
+from bench import kernels, processes
 
 RECONNECT_MS = 2
 MOST_S = 60.0
@@ -47,8 +46,7 @@ class TimedKernel:
 
     def lead_resident_bytes(self) -> int:
         """Of the process that was started: the watcher where there is one."""
-        pid = self.manager.provisioner.pid
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return processes.resident_bytes(self.manager.provisioner.pid)
 
     def close(self) -> None:
         """Shut it down."""

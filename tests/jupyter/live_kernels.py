@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bench import kernels
+from bench import kernels, processes
 
 jupyter_client = pytest.importorskip("jupyter_client")
 pytest.importorskip("ipykernel")
@@ -124,4 +124,4 @@ class Place:
 
 def alive(*pids: int) -> list[int]:
     """Those of the processes that still run."""
-    return [pid for pid in pids if kernels.is_alive(pid)]
+    return [pid for pid in pids if processes.is_alive(pid)]

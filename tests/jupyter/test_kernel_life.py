@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from live_kernels import Kernel, Place, alive, until
 
-from bench import kernels
+from bench import processes
 
 COUNT_INTERRUPTS = """
 import time
@@ -48,7 +48,7 @@ def test_a_restart_leaves_one_kernel(watched: Place, now: bool) -> None:
     kernel.client.wait_for_ready(timeout=30)
     second = (kernel.lead, kernel.pid())
     assert until(lambda: not alive(*first))
-    assert kernels.children(second[0]) == [second[1]]
+    assert processes.children(second[0]) == [second[1]]
     assert "NameError" in kernel.run("x")
     assert [watched.report(each)["findings"][0]["cause"] for each in watched.recordings()[:1]] != [
         "killed-from-outside"
@@ -67,7 +67,7 @@ def test_an_interrupt_reaches_what_the_cell_started(watched: Place) -> None:
     kernel = watched.start()
     code = "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\nprint('ready', flush=True)\nchild.wait()"
     request = begin(kernel, code)
-    child = next(pid for pid in kernels.children(kernels.children(kernel.lead)[0]))
+    child = next(pid for pid in processes.children(processes.children(kernel.lead)[0]))
     kernel.manager.interrupt_kernel()
     assert "KeyboardInterrupt" in kernel.outcome(request)
     assert until(lambda: not alive(child))
@@ -123,7 +123,7 @@ def test_a_starter_that_is_killed_takes_watcher_and_kernel_with_it(watched: Plac
     ) as starter:
         assert starter.stdout is not None
         lead = int(starter.stdout.readline())
-        (pid,) = kernels.children(lead)
+        (pid,) = processes.children(lead)
         starter.kill()
         starter.wait()
     assert until(lambda: not alive(lead, pid), 8)

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from bench.processes import children
 from tests.conftest import Crashcart
 
 PYTHON = sys.executable
@@ -154,8 +155,7 @@ def test_a_signal_that_passed_earlier_is_not_the_one_that_ended_it(crashcart: Cr
         watcher.stdout.readline()
         watcher.send_signal(signal.SIGUSR1)
         time.sleep(0.5)
-        with open(f"/proc/{watcher.pid}/task/{watcher.pid}/children") as stream:
-            os.kill(int(stream.read().split()[0]), signal.SIGKILL)
+        os.kill(children(watcher.pid)[0], signal.SIGKILL)
         verdict = watcher.stderr.read()
     assert "ended from outside (SIGKILL)" in " ".join(verdict.split())
     assert "came from" not in verdict

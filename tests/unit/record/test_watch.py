@@ -7,11 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from bench import group
+from bench import group, processes
 from crashcart.blackbox.read import read_recording
 from tests.conftest import Crashcart
 
@@ -110,13 +109,11 @@ def test_the_watcher_is_light(crashcart: Crashcart) -> None:
     command = [PYTHON, "-m", "crashcart", "run", "--", PYTHON, crashcart.program("import time\ntime.sleep(6)\n")]
     with subprocess.Popen(command, env=crashcart.environment) as process:
         time.sleep(5)
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        resident_bytes = processes.resident_bytes(process.pid)
+        used_s = processes.cpu_s(process.pid)
         files = len(os.listdir(f"/proc/{process.pid}/fd"))
-    resident_kb = int(status.partition("VmRSS:")[2].split()[0])
-    cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    assert resident_kb < 25_000
-    assert cpu_s < 1.0
+    assert resident_bytes < 25_000 * 1024
+    assert used_s < 1.0
     assert files < 40
 
 
