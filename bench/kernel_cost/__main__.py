@@ -12,7 +12,6 @@ import argparse
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from bench.kernel_cost.timed import TimedKernel
@@ -71,19 +70,19 @@ def cell_times(kinds: dict[str, Path], count: int) -> tuple[Times, Times, int]:
     try:
         measured = []
         for code in ("", "pass"):
-            _in_turn(kernels, BLOCK, lambda kernel, code=code: kernel.cell_ms(code))
-            measured.append(_in_turn(kernels, count, lambda kernel, code=code: kernel.cell_ms(code)))
+            _in_turn(kernels, BLOCK, code)
+            measured.append(_in_turn(kernels, count, code))
         return measured[0], measured[1], kernels["watched"].lead_resident_bytes()
     finally:
         for kernel in kernels.values():
             kernel.close()
 
 
-def _in_turn(kernels: dict[str, TimedKernel], count: int, measure: Callable[[TimedKernel], float]) -> Times:
+def _in_turn(kernels: dict[str, TimedKernel], count: int, code: str) -> Times:
     found: Times = {name: [] for name in kernels}
     for block in range(count // BLOCK):
         for name in sorted(kernels, reverse=bool(block % 2)):
-            found[name].extend(measure(kernels[name]) for _ in range(BLOCK))
+            found[name].extend(kernels[name].cell_ms(code) for _ in range(BLOCK))
     return found
 
 

@@ -125,4 +125,5 @@ def _report(folder: Path) -> dict[str, Any] | None:
         return None
     command = [sys.executable, "-m", "crashcart", "why", str(found[-1]), "--json"]
     done = subprocess.run(command, env=kernels.variables(folder), capture_output=True, text=True, timeout=60)
-    return json.loads(done.stdout)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
