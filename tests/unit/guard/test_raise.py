@@ -183,13 +183,9 @@ def test_a_containers_limit_that_changes_is_followed(
         "print('ready', flush=True)\ninput()\nrows = []\n"
         "try:\n    grow(rows)\nexcept MemoryError as error:\n    rows.clear()\n    print(error)\n"
     )
-    command = [sys.executable, "-m", "crashcart", "run", "--airbag", "off", "--", sys.executable]
     with memory_group(first_mb) as place:
         assert place is not None
-        program = subprocess.Popen(
-            [*command, crashcart.program(source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=crashcart.environment, preexec_fn=lambda: enter(place),
-        )  # fmt: skip
+        program = crashcart.start(source, "--airbag", "off", stdin=subprocess.PIPE, preexec_fn=lambda: enter(place))
         assert program.stdout is not None and program.stdout.readline() == "ready\n"
         limit = next(each for each in (place / "memory.limit_in_bytes", place / "memory.max") if each.exists())
         limit.write_text(str(then_mb << 20))

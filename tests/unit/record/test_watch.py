@@ -20,10 +20,9 @@ NEEDS_GROUP = pytest.mark.skipif(group.unavailable() is not None, reason=str(gro
 
 def run_in_group(crashcart: Crashcart, source: str, limit_mb: int) -> subprocess.CompletedProcess[str]:
     """Without the guard, which would keep the program from dying."""
-    program = crashcart.program(source)
     with group.memory_group(limit_mb) as place:
         return subprocess.run(
-            [PYTHON, "-m", "crashcart", "run", "--no-guard", "--", PYTHON, program],
+            crashcart.command(source, "--no-guard"),
             env=crashcart.environment, capture_output=True, text=True, timeout=60, cwd=crashcart.scratch,
             preexec_fn=lambda: group.enter(place),
         )  # fmt: skip
@@ -92,8 +91,7 @@ def test_a_hang_is_told_from_sleep(crashcart: Crashcart) -> None:
     running = []
     for number, source in enumerate((deadlock, sleep)):
         environment = {**crashcart.environment, "CRASHCART_HOME": str(crashcart.home / str(number))}
-        command = [PYTHON, "-m", "crashcart", "run", "--", PYTHON, crashcart.program(source, f"p{number}.py")]
-        running.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+        running.append(crashcart.start(source, name=f"p{number}.py", env=environment, stderr=subprocess.PIPE))
     time.sleep(17)
     verdicts = []
     for process in running:
@@ -106,8 +104,7 @@ def test_a_hang_is_told_from_sleep(crashcart: Crashcart) -> None:
 
 def test_the_watcher_is_light(crashcart: Crashcart) -> None:
     """Memory, processor time and open files of the watching process, far from any limit."""
-    command = [PYTHON, "-m", "crashcart", "run", "--", PYTHON, crashcart.program("import time\ntime.sleep(6)\n")]
-    with subprocess.Popen(command, env=crashcart.environment) as process:
+    with crashcart.start("import time\ntime.sleep(6)\n") as process:
         time.sleep(5)
         resident_bytes = processes.resident_bytes(process.pid)
         used_s = processes.cpu_s(process.pid)
