@@ -20,7 +20,7 @@ pytest.importorskip("ipykernel")
 MOST_S = 30.0
 
 
-def until(condition: Callable[[], bool], most_s: float = 5.0) -> bool:
+def until(condition: Callable[[], bool], most_s: float = MOST_S) -> bool:
     """Whether it came true in time."""
     end_s = time.monotonic() + most_s
     while not condition():

@@ -23,7 +23,7 @@ def test_a_dict_from_locals_stays_what_it_was(crashcart: Crashcart) -> None:
         SURVEY
         + "def main(lr=0.1):\n    params = locals()\n    extra = 1\n    ask()\n    print(sorted(params), params['lr'])\nmain()\n"
     )
-    assert crashcart.run(source).out == "['lr', 'params'] 0.1\n" or crashcart.run(source).out == "['lr'] 0.1\n"
+    assert crashcart.run(source).out in ("['lr', 'params'] 0.1\n", "['lr'] 0.1\n")
 
 
 def test_proxies_and_lazy_objects_are_not_touched(crashcart: Crashcart) -> None:
@@ -44,8 +44,8 @@ def test_a_survey_has_a_bound_even_for_deep_objects(crashcart: Crashcart) -> Non
         "class Deep: pass\n"
         "deep = Deep()\n"
         "for n in range(40): setattr(deep, f'a{n}', [[[bytes(99) for _ in range(24)] for _ in range(24)] for _ in range(24)])\n"
-        f"start = time.perf_counter()\n{ASK}\nsum(range(10))\n"
-        "print(time.perf_counter() - start < 0.5)\n"
+        f"start = time.process_time()\n{ASK}\nsum(range(10))\n"
+        "print(time.process_time() - start < 0.5)\n"
     )
     assert crashcart.run(source).out == "True\n"
 

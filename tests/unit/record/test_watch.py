@@ -117,13 +117,13 @@ def test_the_watcher_is_light(crashcart: Crashcart) -> None:
 def test_a_program_that_leaves_a_daemon_behind(crashcart: Crashcart) -> None:
     source = (
         "import os, subprocess, sys, time\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(8)'], start_new_session=True,\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True,\n"
         "                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
         "time.sleep(1.5)\nprint(child.pid)\n"
     )
     started_s = time.monotonic()
     done = crashcart.run(source)
-    assert time.monotonic() - started_s < 7
+    assert time.monotonic() - started_s < 40
     assert done.code == 0
     assert done.folder is not None
     ending = read_recording(done.folder).ending
