@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from crashcart.cli.output import exit_code, write_reports
 from crashcart.evidence import Evidence
@@ -20,13 +21,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("files", nargs="*", metavar="FILE", help="a plan (requirements.txt…), or code (.py, .ipynb)")
     parser.add_argument("--python", metavar="PATH", help="judge the environment of this interpreter")
+    parser.add_argument(
+        "--import", dest="attempt", action="store_true", help="import the frameworks in a child as well"
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report as a page to FILE")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Look and print."""
-    report, evidence = _examined(arguments)
+    report, evidence = examined(arguments.files, arguments.python, arguments.attempt)
     if arguments.json:
         from crashcart.report.json import render_json
 
@@ -39,9 +43,23 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_code(report)
 
 
-def _examined(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
+def here(arguments: argparse.Namespace) -> object:
+    """In a notebook: the page."""
+    from crashcart.api import Explained
+
+    report, evidence = examined(arguments.files, arguments.python, arguments.attempt)
+    write_reports(report, evidence, None, arguments.html)
+    return Explained(report, evidence, whole=True)
+
+
+def examined(files: Sequence[str], python: str | None, attempt: bool) -> tuple[Report, Evidence]:
+    """The report on the environment, and the evidence it rests on."""
     from crashcart.doctor import examine_ground
     from crashcart.doctor.collect import collect
 
-    evidence = collect(arguments.python)
+    evidence = collect(python)
+    if attempt:
+        from crashcart.cli.attempts import with_attempts
+
+        evidence = with_attempts(evidence)
     return examine_ground(evidence), evidence
