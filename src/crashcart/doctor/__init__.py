@@ -7,8 +7,10 @@ Does not cover: installing anything, or printing (`report/`). TensorFlow is neve
 
 from __future__ import annotations
 
+from crashcart.doctor._facts import TENSORFLOW_NAMES
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
+from crashcart.installation import Installation
 from crashcart.rule import Rule, examine, load_rules
 
 
@@ -17,6 +19,16 @@ def rules() -> tuple[Rule, ...]:
     return load_rules(__name__)
 
 
-def examine_ground(evidence: Evidence, subject: str = "this environment") -> Report:
+def examine_ground(evidence: Evidence) -> Report:
     """The report on an environment, from its evidence."""
-    return examine(evidence, rules(), subject)
+    return examine(evidence, rules(), _subject(evidence.installation))
+
+
+def _subject(installation: Installation | None) -> str:
+    """What is judged: the plan's file, or the environment by its Python and TensorFlow."""
+    if installation is None:
+        return "this machine"
+    tensorflow = installation.find(*TENSORFLOW_NAMES)
+    parts = [f"Python {installation.interpreter.version}"]
+    parts += [f"{tensorflow.name} {tensorflow.version}"] if tensorflow is not None else ["no TensorFlow"]
+    return f"{installation.plan or 'this environment'} ({', '.join(parts)})"
