@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from crashcart.cli.output import exit_code, write_reports
 from crashcart.evidence import Evidence
@@ -62,4 +63,6 @@ def examined(files: Sequence[str], python: str | None, attempt: bool) -> tuple[R
         from crashcart.cli.attempts import with_attempts
 
         evidence = with_attempts(evidence)
+    else:
+        evidence = replace(evidence, absent={**evidence.absent, "attempts": "not asked for: --import"})
     return examine_ground(evidence), evidence
