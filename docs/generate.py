@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 
 from crashcart.cli.main import COMMANDS, command_parser, overview
+from crashcart.cli.rooms import all_rules
 from crashcart.rule import Rule
-from crashcart.why import rules
 
 HERE = Path(__file__).resolve().parent
 
@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 def pages() -> dict[Path, str]:
     """Every generated page with its text."""
     found = {HERE / "commands.md": commands_page()}
-    known = rules()
+    known = all_rules()
     for rule in known:
         found[HERE / "rules" / f"{rule.code}.md"] = rule_page(rule)
     found[HERE / "rules" / "README.md"] = rules_index(known)

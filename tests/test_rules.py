@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from crashcart.cli.rooms import all_rules
 from crashcart.finding import Cause
 from crashcart.rule import Rule
-from crashcart.why import rules
 
-RULES = rules()
+RULES = all_rules()
 CASES = Path(__file__).parent / "cases"
 WHY = Path(__file__).resolve().parent.parent / "src" / "crashcart" / "why"
 

@@ -1,7 +1,8 @@
 """Facts about one run, in sections. A section that was not collected is None: never empty, never zero.
 
 Covers: the shapes of facts that probes yield, the black box stores and rules read; plain frozen data, no behaviour
-beyond look-ups. Those of the machine are in `ground.py`, a notebook's cells in `cell.py`.
+beyond look-ups. Those of the machine are in `ground.py`, a notebook's cells in `cell.py`, a Python environment's in
+`installation.py`.
 Does not cover: judging (rules) or reading the machine (`probe/`). Bytes are integers, `at_s` counts seconds from the
 start of the program.
 """
@@ -17,6 +18,9 @@ from crashcart.ground import Disk as Disk
 from crashcart.ground import GpuDevice as GpuDevice
 from crashcart.ground import Machine as Machine
 from crashcart.ground import MemoryLimit as MemoryLimit
+from crashcart.installation import DeviceName as DeviceName
+from crashcart.installation import ImportAttempt as ImportAttempt
+from crashcart.installation import Installation as Installation
 from crashcart.sample import Sample as Sample
 
 
@@ -331,6 +335,12 @@ class Evidence:
     files: Mapping[str, int | None] | None = None
     """Bytes of the files that the uncaught errors name, as they were at the end; None where one was not there."""
     ending: Ending | None = None
+    installation: Installation | None = None
+    """A Python environment, as it is installed or planned."""
+    devices_named: tuple[DeviceName, ...] | None = None
+    """The devices that the user's own code names."""
+    attempts: tuple[ImportAttempt, ...] | None = None
+    """Frameworks that were imported in a child process; None where that was not asked for."""
     absent: Mapping[str, str] = field(default_factory=dict)
     """Why a section is None, for the ones where the reason is known (unreadable kernel log, no hook…)."""
 

@@ -69,6 +69,22 @@ class Confidence(str, Enum):
         return list(Confidence).index(self)
 
 
+class Level(str, Enum):
+    """How much a finding matters. A death is a problem by nature; what is found beforehand need not be."""
+
+    PROBLEM = "problem"
+    """It fails, or will fail when it is used."""
+    RISK = "risk"
+    """It works less well than meant, or fails under conditions that are named."""
+    NOTE = "note"
+    """Worth knowing; nothing fails of it."""
+
+    @property
+    def order(self) -> int:
+        """0 for the gravest."""
+        return list(Level).index(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """A place in the user's own code, as exactly as it is known."""
@@ -97,6 +113,7 @@ class Finding:
     where: Where | None = None
     held: tuple[str, ...] = ()
     code: str = ""
+    level: Level = Level.PROBLEM
 
     def __post_init__(self) -> None:
         if not self.because:

@@ -115,6 +115,7 @@ def _ranked(found: list[tuple[Rule, Finding]]) -> tuple[Finding, ...]:
     return tuple(finding for _, finding in kept)
 
 
-def _weight(rule: Rule, finding: Finding) -> tuple[bool, int, int, str]:
-    """A mere possibility comes after everything founded; then what explains more; then what is surer."""
-    return (finding.confidence is Confidence.POSSIBLE, rule.rank, finding.confidence.order, rule.code)
+def _weight(rule: Rule, finding: Finding) -> tuple[int, bool, int, int, str]:
+    """The gravest first; a mere possibility comes after everything founded; then what explains more; then what is surer."""
+    possible = finding.confidence is Confidence.POSSIBLE
+    return (finding.level.order, possible, rule.rank, finding.confidence.order, rule.code)

@@ -3,7 +3,8 @@
 A text case is the raw log; a first line `# expect: CAUSE line=12 confidence=likely` or `# why quiet: REASON` is not
 part of it. A JSON case is an object with `expect` (cause, line, confidence; `verdict` where another rule speaks first)
 or `why_quiet`, and `evidence`: the fields of `Evidence` by name (bytes as hexadecimal digits). A `log` given as a string
-is parsed, and its errors are found unless `errors` is given too.
+is parsed, and its errors are found unless `errors` is given too. `installed` is a short form of `installation`:
+`{"python": "3.11.7", "packages": {"numpy": "2.0.2"}}`, with any further field of `Interpreter` beside them.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import json
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from crashcart.doctor._facts import TENSORFLOW_NAMES, declared
 from crashcart.evidence import Evidence
 from crashcart.probe.log import find_errors, parse_log
 from crashcart.probe.source import OwnCode
@@ -56,6 +59,8 @@ def evidence_from_log(text: str) -> Evidence:
 def evidence_from_json(document: Mapping[str, Any]) -> Evidence:
     fields = dict(document)
     text = fields.pop("log", None)
+    if "installed" in fields:
+        fields["installation"] = _installation(**fields.pop("installed"))
     evidence = build(Evidence, fields)
     if text is None:
         return evidence
@@ -64,6 +69,22 @@ def evidence_from_json(document: Mapping[str, Any]) -> Evidence:
     log = parse_log(text)
     errors = evidence.errors if evidence.errors is not None else find_errors(log, IS_OWN)
     return dataclasses.replace(evidence, log=log, errors=errors)
+
+
+def _installation(python: str, packages: Mapping[str, str], **interpreter: Any) -> dict[str, Any]:
+    """The full form: a venv of this Python on Linux; TensorFlow declares what its release really declares."""
+    site = "/home/ada/.venv/lib/python/site-packages"
+    distributions = [
+        {"name": name, "version": version, "folder": site, "requires": _declared(name, version), "installer": "pip"}
+        for name, version in packages.items()
+    ]
+    known = {"version": python, "executable": "/home/ada/.venv/bin/python", "prefix": "/home/ada/.venv", "kind": "venv",
+             "architecture": "x86_64", "libc": "glibc", "libc_version": "2.36", **interpreter}  # fmt: skip
+    return {"interpreter": known, "distributions": distributions}
+
+
+def _declared(name: str, version: str) -> list[str]:
+    return list(declared(version) or ()) if name in TENSORFLOW_NAMES else []
 
 
 def build(kind: Any, value: Any) -> Any:
@@ -80,6 +101,8 @@ def build(kind: Any, value: Any) -> Any:
         return kind(**{name: build(hints[name], each) for name, each in value.items()})
     if kind is bytes:
         return bytes.fromhex(value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
     if origin is tuple:
         return tuple(build(get_args(kind)[0], each) for each in value)
     if origin is frozenset:

@@ -6,6 +6,7 @@ COMMANDS = {
     "run": "run a program and say why it died, if it does",
     "guard": "say how far programs are protected from dying of memory here",
     "why": "explain the last death, a given recording, or a pasted log",
+    "doctor": "find what will fail here before it does: packages, processor, GPUs, limits",
     "memory": "show what a run holds in memory, and what each cell of a notebook added",
     "list": "list the recorded runs",
     "jupyter": "have Jupyter's kernels recorded and guarded",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crashcart.errors import CannotCheckError
 from crashcart.evidence import Evidence
-from crashcart.finding import Cause, Report
+from crashcart.finding import Cause, Level, Report
 
 
 def write_reports(report: Report, evidence: Evidence | None, json_file: str | None, html_file: str | None) -> None:
@@ -16,10 +16,10 @@ def write_reports(report: Report, evidence: Evidence | None, json_file: str | No
 
         _write(json_file, render_json(report, evidence))
     if html_file:
+        from crashcart.cli.rooms import rule_names
         from crashcart.report.html import render_html
-        from crashcart.why import rules
 
-        _write(html_file, render_html(report, evidence, {each.code: each.name for each in rules()}))
+        _write(html_file, render_html(report, evidence, rule_names()))
 
 
 def _write(name: str, text: str) -> None:
@@ -30,6 +30,6 @@ def _write(name: str, text: str) -> None:
 
 
 def exit_code(report: Report) -> int:
-    """0 where nothing is wrong, 1 where there are findings."""
-    wrong = [finding for finding in report.findings if finding.cause is not Cause.CLEAN_EXIT]
+    """0 where nothing is wrong, 1 where there are findings; a note is none."""
+    wrong = [each for each in report.findings if each.cause is not Cause.CLEAN_EXIT and each.level is not Level.NOTE]
     return 1 if wrong else 0

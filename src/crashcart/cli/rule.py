@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from crashcart.cli.rooms import all_rules
 from crashcart.errors import UsageError
-from crashcart.why import rules
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the page, or the list."""
-    known = rules()
+    known = all_rules()
     if arguments.code is None:
         for each in known:
             print(f"{each.code}  {each.name:<34} {each.manual.splitlines()[0]}")

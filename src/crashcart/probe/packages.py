@@ -21,6 +21,12 @@ def canonical(name: str) -> str:
     return _SEPARATORS.sub("-", name).lower()
 
 
+def split_name(entry: str) -> tuple[str, str] | None:
+    """Canonical name and version of a metadata directory by its name; None where it is none."""
+    match = _DIST_INFO.fullmatch(entry) or _EGG_INFO.fullmatch(entry)
+    return None if match is None else (canonical(match["name"]), match["version"])
+
+
 def installed(directories: Iterable[str]) -> dict[str, str]:
     """Version by canonical name; of two directories that both have a distribution, the first wins, as in an import."""
     found: dict[str, str] = {}
@@ -34,14 +40,14 @@ def _in_directory(directory: Path) -> dict[str, str]:
     found: dict[str, Path] = {}
     versions: dict[str, str] = {}
     for entry in _entries(directory):
-        match = _DIST_INFO.fullmatch(entry.name) or _EGG_INFO.fullmatch(entry.name)
-        if match is None:
+        named = split_name(entry.name)
+        if named is None:
             continue
-        name = canonical(match["name"])
+        name, version = named
         # An upgrade that broke off leaves two entries; the files that lie there are those of the later one.
         if name not in found or _modified_s(entry) > _modified_s(found[name]):
             found[name] = entry
-            versions[name] = match["version"]
+            versions[name] = version
     return versions
 
 

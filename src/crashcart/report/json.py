@@ -51,7 +51,7 @@ def to_document(report: Report, evidence: Evidence | None) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    order = ("code", "cause", "headline", "because", "remedy", "confidence", "where", "held")
+    order = ("code", "cause", "headline", "because", "remedy", "confidence", "where", "held", "level")
     return {name: plain(getattr(finding, name)) for name in order}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from crashcart.evidence import Evidence
-from crashcart.finding import Finding, Report, Where
+from crashcart.finding import Finding, Level, Report, Where
 from crashcart.report import cells as notebook
 from crashcart.report import safe, words
 from crashcart.report.wrap import cells, cut, wrap
@@ -39,6 +39,7 @@ _STYLES = {
     "certain": "bold green",
     "likely": "yellow",
     "possible": "dim",
+    "note": "dim",
     "label": "cyan",
     "place": "bold",
     "source": "magenta",
@@ -47,15 +48,15 @@ _STYLES = {
 }
 
 
-def print_report(report: Report, evidence: Evidence | None, stream: TextIO) -> None:
-    """Write the report in the best form that the stream can show."""
+def print_report(report: Report, evidence: Evidence | None, stream: TextIO, *, whole: bool = False) -> None:
+    """Write the report in the best form that the stream can show; `whole` has every finding in full."""
     terminal = stream.isatty()
     dumb = os.environ.get("TERM") == "dumb"
     width = _terminal_width(stream) if terminal else 80
     colour = terminal and not dumb and not os.environ.get("NO_COLOR")
-    text = render_text(report, evidence, width, colour, ascii_only=terminal and dumb)
+    text = render_text(report, evidence, width, colour, ascii_only=terminal and dumb, whole=whole)
     if not _encodable(text, stream.encoding):
-        text = render_text(report, evidence, width, colour, ascii_only=True)
+        text = render_text(report, evidence, width, colour, ascii_only=True, whole=whole)
     stream.write(text)
     stream.flush()
 
@@ -77,10 +78,17 @@ def _encodable(text: str, encoding: str | None) -> bool:
 
 
 def render_text(
-    report: Report, evidence: Evidence | None, width: int, colour: bool, *, ascii_only: bool = False
+    report: Report,
+    evidence: Evidence | None,
+    width: int,
+    colour: bool,
+    *,
+    ascii_only: bool = False,
+    whole: bool = False,
 ) -> str:
     """The report in lines no wider than `width`, with a newline at the end of each."""
-    lines = _Layout(report, evidence or Evidence(), max(width, _NARROWEST), ascii_only).lines()
+    layout = _Layout(report, evidence or Evidence(), max(width, _NARROWEST), ascii_only)
+    lines = layout.whole() if whole and report.findings else layout.lines()
     return _coloured(lines) if colour else _plain(lines)
 
 
@@ -132,6 +140,15 @@ class _Layout:
         headline = verdict.headline if verdict else self._nothing_headline()
         confidence = verdict.confidence.value if verdict else ""
         return [*self._headline(headline, confidence, body), *body, *self._also(), *self._noise(), *self._notes()]
+
+    def whole(self) -> list[Line]:
+        """Every finding in full, the gravest first; what could not be checked at the end."""
+        lines: list[Line] = []
+        for finding in self._report.findings:
+            body = list(self._verdict(finding))
+            mark = "note" if finding.level is Level.NOTE else finding.confidence.value
+            lines += [*self._headline(finding.headline, mark, body), *body, []]
+        return [*lines, *self._notes()] if any(self._notes()) else lines[:-1]
 
     def _clean(self, text: str) -> str:
         return self._ascii(safe.flat(safe.bounded(text, _MOST_CHARS)))
@@ -233,7 +250,11 @@ class _Layout:
         return f"nothing was found in {subject}" if self._report.checked else f"{subject} could not be checked"
 
     def _nothing(self) -> Iterator[Line]:
-        seen = [words.section_name(each) for each in words.SECTIONS if getattr(self._evidence, each) is not None]
+        seen = [
+            words.section_name(each)
+            for each in words.sections_of(self._evidence)
+            if getattr(self._evidence, each) is not None
+        ]
         rules = plural(len(self._report.checked), "rule")
         yield from self._block("checked", [f"{rules} over {', '.join(seen)}" if seen else rules])
         if self._evidence.ending:

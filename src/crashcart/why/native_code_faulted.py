@@ -92,7 +92,7 @@ def _facts(
         facts.append(f"the address was {crash.address:#x}: a null pointer was used")
     facts.extend(native_words(crash))
     facts.extend(python_words(crash, stacks, pid))
-    if stack is not None and not stack.main:
+    if stack is not None and not stack.main and pid is not None:  # a log does not say which thread is the main one
         facts.append("it happened in a background thread")
     if ending.python_finished:
         facts.append("the program itself had finished; the crash came while Python was shutting down")

@@ -1,0 +1,68 @@
+"""Look for what will fail here before it does: packages, Python, processor, GPUs, limits, settings.
+
+Nothing is imported and nothing is changed. FILE may be a plan of an environment that is not installed yet
+(requirements.txt, pyproject.toml, environment.yml), which is judged instead of the installed one; or the user's own code
+(.py, .ipynb), whose devices are looked for here. With --import, TensorFlow is imported in a child process as well, and
+if that dies, the death is explained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crashcart.cli.output import exit_code, write_reports
+from crashcart.evidence import Evidence
+from crashcart.finding import Report
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a plan (requirements.txt…), or code (.py, .ipynb)")
+    parser.add_argument("--python", metavar="PATH", help="judge the environment of this interpreter")
+    parser.add_argument(
+        "--import", dest="attempt", action="store_true", help="import the frameworks in a child as well"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write the report as a page to FILE")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look and print."""
+    report, evidence = examined(arguments.files, arguments.python, arguments.attempt)
+    if arguments.json:
+        from crashcart.report.json import render_json
+
+        sys.stdout.write(render_json(report, evidence))
+    else:
+        from crashcart.report.text import print_report
+
+        print_report(report, evidence, sys.stdout, whole=True)
+    write_reports(report, evidence, None, arguments.html)
+    return exit_code(report)
+
+
+def here(arguments: argparse.Namespace) -> object:
+    """In a notebook: the page."""
+    from crashcart.api import Explained
+
+    report, evidence = examined(arguments.files, arguments.python, arguments.attempt)
+    write_reports(report, evidence, None, arguments.html)
+    return Explained(report, evidence, whole=True)
+
+
+def examined(files: Sequence[str], python: str | None, attempt: bool) -> tuple[Report, Evidence]:
+    """The report on the environment, and the evidence it rests on."""
+    from crashcart.doctor import examine_ground
+    from crashcart.doctor.collect import collect
+
+    evidence = collect(python)
+    if attempt:
+        from crashcart.cli.attempts import with_attempts
+
+        evidence = with_attempts(evidence)
+    else:
+        evidence = replace(evidence, absent={**evidence.absent, "attempts": "not asked for: --import"})
+    return examine_ground(evidence), evidence

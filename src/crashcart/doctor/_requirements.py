@@ -1,0 +1,83 @@
+"""What the distributions of an environment ask of each other.
+
+Covers: parsing Requires-Dist for the environment's own Python and system, and what is not met.
+Does not cover: what really fails: a declared range is a promise, not a measurement (`_measured.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from packaging.markers import Marker
+from packaging.requirements import InvalidRequirement, Requirement
+
+from crashcart.doctor._facts import parsed
+from crashcart.installation import Distribution, Installation, Interpreter
+from crashcart.probe.packages import canonical
+
+_SYS_PLATFORM = {"Linux": "linux", "Darwin": "darwin", "Windows": "win32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A distribution asks for another one."""
+
+    by: Distribution
+    name: str
+    requirement: Requirement
+
+    def __str__(self) -> str:
+        return f"{self.by.name} {self.by.version} asks for {self.name}{self.requirement.specifier}"
+
+
+def demands(installation: Installation) -> Iterator[Demand]:
+    """Every requirement that holds here, without those of extras."""
+    for each in installation.distributions:
+        if not each.shadowed:
+            yield from demands_of(each, installation.interpreter)
+
+
+def demands_of(distribution: Distribution, interpreter: Interpreter) -> Iterator[Demand]:
+    """The requirements of one distribution that hold for this Python."""
+    for text in distribution.requires or ():
+        requirement = _parsed(text)
+        if requirement is not None and _holds(requirement.marker, interpreter):
+            yield Demand(distribution, canonical(requirement.name), requirement)
+
+
+def refused_by(installation: Installation, name: str, version: str) -> list[Demand]:
+    """The demands that this version of a distribution does not meet."""
+    return [each for each in demands(installation) if each.name == name and not meets(each.requirement, version)]
+
+
+def meets(requirement: Requirement, version: str) -> bool:
+    """Whether a version is in the range that is asked for; one that cannot be compared is taken to be."""
+    known = parsed(version)
+    return known is None or requirement.specifier.contains(known, prereleases=True)
+
+
+@lru_cache(maxsize=8192)
+def _parsed(text: str) -> Requirement | None:
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
+        return None  # old metadata has ranges that no tool can read any more; pip ignores them too
+
+
+def _holds(marker: Marker | None, interpreter: Interpreter) -> bool:
+    if marker is None:
+        return True
+    environment = {
+        "python_version": interpreter.minor,
+        "python_full_version": interpreter.version if interpreter.version.count(".") == 2 else f"{interpreter.minor}.0",
+        "platform_system": interpreter.system,
+        "sys_platform": _SYS_PLATFORM.get(interpreter.system, interpreter.system.lower()),
+        "os_name": "nt" if interpreter.system == "Windows" else "posix",
+        "platform_machine": interpreter.architecture or "",
+        "implementation_name": interpreter.implementation,
+        "platform_python_implementation": "CPython" if interpreter.implementation == "cpython" else "PyPy",
+        "extra": "",
+    }
+    return marker.evaluate(environment)
