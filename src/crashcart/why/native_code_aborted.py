@@ -53,12 +53,8 @@ def native_code_aborted(
     message = crash.message if crash is not None else None
     check = _last_check(log)
     where = crash_place(crash, stacks, program, ending)
-    facts = [
-        *_last_words(message, check),
-        "it ended by SIGABRT: it aborted itself",
-        *native_words(crash),
-        *python_words(crash, stacks, crashed_pid(crash, program)),
-    ]
+    words = (*native_words(crash), *python_words(crash, stacks, crashed_pid(crash, program)))
+    facts = [*_last_words(message, check), "it ended by SIGABRT: it aborted itself", *words]
     if ending.said is not None:
         yield from told_crashes(ending, crash, facts, where, log)
         return
