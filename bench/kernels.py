@@ -50,22 +50,6 @@ def make_watched(folder: Path, options: Sequence[str] = (), overrides: Mapping[s
     return path
 
 
-def is_alive(pid: int) -> bool:
-    """Whether the process runs; one that has ended and was not yet waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
-
-
-def children(pid: int) -> list[int]:
-    """The processes that it started and that still are."""
-    try:
-        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
 def recordings(folder: Path) -> list[Path]:
     """The recordings made by the folder's kernels, oldest first."""
     found = (folder / "home" / "runs").glob("*") if (folder / "home" / "runs").is_dir() else ()

@@ -13,7 +13,8 @@ import statistics
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+
+from bench import processes
 
 
 class Contender:
@@ -60,7 +61,7 @@ class Contender:
 
     def resident_bytes(self) -> int:
         """Of the leading process: the watcher where there is one."""
-        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return processes.resident_bytes(self.process.pid)
 
     def close(self) -> None:
         """Let it end in order."""

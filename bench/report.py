@@ -1,6 +1,6 @@
 """Results of the benches in docs/benchmarks.md: one section per bench, replaced when the bench runs again.
 
-Covers: the page and what was measured on. Does not cover: measuring.
+Covers: the page, what was measured on, and how figures are written. Does not cover: measuring.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import platform
 import re
+import statistics
 import time
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -41,6 +43,13 @@ def write_section(title: str, command: str, body: str) -> None:
     pattern = re.compile(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
     text = pattern.sub(lambda _: section + "\n", text) if pattern.search(text) else f"{text.rstrip()}\n\n{section}"
     PAGE.write_text(text.rstrip() + "\n", encoding="utf-8")
+
+
+def spread(values: Sequence[float], unit: str) -> str:
+    """The median, and in parentheses the least and the most, with the digits that mean something in that unit."""
+    digits = 3 if unit == "×" else 2 if unit == "s" else 1
+    middle, least, most = statistics.median(values), min(values), max(values)
+    return f"{middle:.{digits}f} {unit} ({least:.{digits}f} … {most:.{digits}f})"
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:

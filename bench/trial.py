@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import group
+from bench import group, processes
 
 Setup = Callable[[Path], None]
 _QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONUNBUFFERED": "1"}
@@ -126,12 +125,5 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
     except subprocess.TimeoutExpired:
         return None
     finally:
-        _end_all(process.pid)
+        processes.end_group(process.pid)
         process.wait()
-
-
-def _end_all(process_group: int) -> None:
-    try:
-        os.killpg(process_group, signal.SIGKILL)
-    except ProcessLookupError:
-        return

@@ -74,6 +74,15 @@ class Crashcart:
         path.write_text(source)
         return str(path)
 
+    def command(self, source: str, *options: str, name: str = "program.py") -> list[str]:
+        """Runs a Python program given as text; for tests that start it in a way of their own."""
+        return [sys.executable, "-m", "crashcart", "run", *options, "--", sys.executable, self.program(source, name)]
+
+    def start(self, source: str, *options: str, name: str = "program.py", **popen: Any) -> subprocess.Popen[str]:
+        """Start a Python program given as text, and do not wait for it."""
+        given = {"env": self.environment, "stdout": subprocess.PIPE, **popen}
+        return subprocess.Popen(self.command(source, *options, name=name), text=True, **given)
+
     def run(self, source: str, *arguments: str, name: str = "program.py", **options: Any) -> Done:
         """Run a Python program given as text."""
         done = self("run", "--", sys.executable, self.program(source, name), *arguments, **options)

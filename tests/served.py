@@ -46,6 +46,7 @@ class Served:
         self.shared = self._folder("share")
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.pid = 0
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")},
             "CRASHCART_HOME": str(self.home),
@@ -97,6 +98,7 @@ class Served:
             )  # fmt: skip
             try:
                 self._await(server)
+                self.pid = server.pid
                 yield self
             finally:
                 _end(server)

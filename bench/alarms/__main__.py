@@ -1,20 +1,18 @@
 """Run every program plain and under the guard: output and ending have to be the same, and the guard has to keep silent.
 
-python -m bench.alarms [--only NAME] [--jobs 1]
+python -m bench.alarms [--jobs 2] [NAME…]
 """
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench import group, trial
+from bench import many, trial
 from bench.alarms.manifest import ALARMS, Peaceful
-from bench.report import table, write_section
+from bench.report import table
 from bench.trial import Ran
 
 
@@ -40,20 +38,9 @@ class Row:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser("bench.alarms")
-    parser.add_argument("--only", action="append", metavar="NAME", help="run this program; may be repeated")
-    parser.add_argument("--jobs", type=int, default=2, help="how many programs run at once (default 2)")
-    options = parser.parse_args()
-    if group.unavailable():
-        print(group.unavailable())
-        return 3
-    chosen = [each for each in ALARMS if not options.only or each.name in options.only]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(measure, chosen))
-    summary = summarise(rows)
-    print("\n" + summary)
-    if not options.only:
-        write_section("False alarms", "make bench-alarms", summary)
+    options = many.parse(many.parser("bench.alarms"))
+    rows = many.run(ALARMS, options, measure)
+    many.publish("False alarms", "bench-alarms", summarise(rows), whole=not options.names)
     return 0
 
 

@@ -1,43 +1,32 @@
 """The death bench: run every program three ways, print the confusion matrix, write docs/benchmarks.md.
 
-python -m bench.deaths [--only-crashcart] [NAME…]
+python -m bench.deaths [--only-crashcart] [--jobs 2] [NAME…]
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
-from bench import group
+from bench import many
 from bench.deaths import runner, score
 from bench.deaths.death import Death
 from bench.deaths.manifest import DEATHS
 from bench.deaths.score import Said
-from bench.report import table, write_section
+from bench.report import table
 
 Row = tuple[Death, runner.Ran, dict[str, Said]]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser("bench.deaths")
-    parser.add_argument("names", nargs="*")
+    parser = many.parser("bench.deaths")
     parser.add_argument(
         "--only-crashcart", action="store_true", help="leave out the runs of the others; writes nothing"
     )
-    parser.add_argument("--jobs", type=int, default=2, help="how many programs run at once (default 2)")
-    options = parser.parse_args()
-    if group.unavailable():
-        print(group.unavailable())
-        return 3
-    chosen = [death for death in DEATHS if not options.names or death.name in options.names]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda death: measure(death, options.only_crashcart), chosen))
-    summary = summarise(rows)
-    print(summary)
-    if not options.names and not options.only_crashcart:
-        write_section("Deaths", "make bench-deaths", summary)
+    options = many.parse(parser)
+    rows = many.run(DEATHS, options, lambda death: measure(death, options.only_crashcart))
+    whole = not options.names and not options.only_crashcart
+    many.publish("Deaths", "bench-deaths", summarise(rows), whole)
     return 0
 
 

@@ -21,6 +21,8 @@ HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE / "programs"
 TOOLS = HERE / "tools"
 
+TMP_VARIABLE = "CRASHCART_BENCH_TMP"
+"""Tells a program where its compiled libraries lie and its files go."""
 DIES_HERE = "# <-- dies here"
 OR_HERE = "# <-- or here"
 
@@ -89,7 +91,7 @@ class Death:
         """The variables to add to those of the runner."""
         values = self._values(python, tmp)
         added = {name: value.format_map(values) for name, value in self.env.items()}
-        return {"CRASHCART_BENCH_TMP": str(tmp), **added}
+        return {TMP_VARIABLE: str(tmp), **added}
 
     def _values(self, python: str, tmp: Path) -> dict[str, str]:
         return {

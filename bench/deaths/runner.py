@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import group
+from bench import group, processes
 from bench.deaths.death import Death
 
 WAYS = ("crashcart", "plain", "faulthandler")
@@ -70,7 +70,7 @@ def _run_in(death: Death, way: str, tmp: Path, side: Path, place: Path | None) -
         )  # fmt: skip
         status = _wait(process, death, way == "crashcart")
         seconds = time.monotonic() - started_s
-        _end_rest(process.pid)
+        processes.end_group(process.pid)
     report = side / "report.json"
     document = json.loads(report.read_text()) if report.exists() else None
     return Ran(status, seconds, (side / "output").read_text(errors="replace"), document)
@@ -92,7 +92,8 @@ def _environment(death: Death, way: str, tmp: Path, side: Path) -> dict[str, str
 
 
 def _wait(process: subprocess.Popen[bytes], death: Death, watched: bool) -> int | None:
-    """The status, or None where it had to be killed at the timeout. The signal goes to the program itself."""
+    """The status, or None where it had to be killed at the timeout. The signal goes to the program itself,
+    which is the watcher's one child."""
     started_s = time.monotonic()
     signalled = death.signal is None
     while (elapsed_s := time.monotonic() - started_s) < death.timeout_s * 1.5:
@@ -101,20 +102,8 @@ def _wait(process: subprocess.Popen[bytes], death: Death, watched: bool) -> int 
         except subprocess.TimeoutExpired:
             pass
         if not signalled and elapsed_s >= (death.signal_after_s or 0.0):
-            os.kill(_program(process.pid) if watched else process.pid, death.signal or signal.SIGTERM)
+            os.kill(processes.children(process.pid)[0] if watched else process.pid, death.signal or signal.SIGTERM)
             signalled = True
     process.kill()
     process.wait()
     return None
-
-
-def _program(watcher: int) -> int:
-    """The watched program: the watcher's one child."""
-    return int(Path(f"/proc/{watcher}/task/{watcher}/children").read_text().split()[0])
-
-
-def _end_rest(process_group: int) -> None:
-    try:
-        os.killpg(process_group, signal.SIGKILL)
-    except ProcessLookupError:
-        return

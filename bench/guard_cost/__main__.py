@@ -12,7 +12,6 @@ no rivals in this: they show what it costs to see every allocation. Nothing here
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from pathlib import Path
 from bench import trial
 from bench.guard_cost.contenders import PEERS, WAYS, why_not
 from bench.lockstep import compare
-from bench.report import table, write_section
+from bench.report import spread, table, write_section
 
 HERE = Path(__file__).resolve().parent
 TRAIN = HERE.parent / "overhead" / "programs" / "train.py"
@@ -73,7 +72,7 @@ def main() -> int:
         found, absent = measure(work, shape)
         reasons += [f"{name}, {work.name}: {reason}" for name, reason in absent.items()]
         rows.append(
-            [work.name, *(_spread(found.get(name)) for name in WAYS if name != "plain"), f"≤ {work.target:.2f} ×"]
+            [work.name, *(_ratio(found.get(name)) for name in WAYS if name != "plain"), f"≤ {work.target:.2f} ×"]
         )
     note = NOTE.format(rounds=shape.rounds, peers=shape.peer_rounds, blocks=shape.blocks)
     parts = [table(["what", *(name for name in WAYS if name != "plain"), "target of crashcart"], rows), note]
@@ -110,10 +109,8 @@ def measure(work: Work, shape: Shape) -> tuple[dict[str, list[float]], Mapping[s
         return ratios, absent
 
 
-def _spread(ratios: Sequence[float] | None) -> str:
-    if not ratios:
-        return "does not run"
-    return f"{statistics.median(ratios):.3f} × ({min(ratios):.3f} … {max(ratios):.3f})"
+def _ratio(ratios: Sequence[float] | None) -> str:
+    return spread(ratios, "×") if ratios else "does not run"
 
 
 if __name__ == "__main__":

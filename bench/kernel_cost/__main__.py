@@ -12,12 +12,11 @@ import argparse
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from bench.kernel_cost.timed import TimedKernel
 from bench.kernels import make_plain, make_watched
-from bench.report import table, write_section
+from bench.report import spread, table, write_section
 
 BLOCK = 20
 NOTE = """Kernels of ipykernel, watched with the guard on as `crashcart jupyter enable` leaves them. Starts alternate: {starts} of each,
@@ -71,29 +70,25 @@ def cell_times(kinds: dict[str, Path], count: int) -> tuple[Times, Times, int]:
     try:
         measured = []
         for code in ("", "pass"):
-            _in_turn(kernels, BLOCK, lambda kernel, code=code: kernel.cell_ms(code))
-            measured.append(_in_turn(kernels, count, lambda kernel, code=code: kernel.cell_ms(code)))
+            _in_turn(kernels, BLOCK, code)
+            measured.append(_in_turn(kernels, count, code))
         return measured[0], measured[1], kernels["watched"].lead_resident_bytes()
     finally:
         for kernel in kernels.values():
             kernel.close()
 
 
-def _in_turn(kernels: dict[str, TimedKernel], count: int, measure: Callable[[TimedKernel], float]) -> Times:
+def _in_turn(kernels: dict[str, TimedKernel], count: int, code: str) -> Times:
     found: Times = {name: [] for name in kernels}
     for block in range(count // BLOCK):
         for name in sorted(kernels, reverse=bool(block % 2)):
-            found[name].extend(measure(kernels[name]) for _ in range(BLOCK))
+            found[name].extend(kernels[name].cell_ms(code) for _ in range(BLOCK))
     return found
 
 
 def _row(what: str, times: Times, target: str) -> list[str]:
     added = statistics.median(mine - other for mine, other in zip(times["watched"], times["plain"], strict=True))
-    return [what, _spread(times["plain"]), _spread(times["watched"]), f"{added:+.1f} ms", target]
-
-
-def _spread(values: list[float]) -> str:
-    return f"{statistics.median(values):.1f} ms ({min(values):.1f} … {max(values):.1f})"
+    return [what, spread(times["plain"], "ms"), spread(times["watched"], "ms"), f"{added:+.1f} ms", target]
 
 
 if __name__ == "__main__":

@@ -6,12 +6,11 @@ Does not cover: statistics. The client's sockets try to connect every 2 ms inste
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
 
-from bench import kernels
+from bench import kernels, processes
 
 RECONNECT_MS = 2
 MOST_S = 60.0
@@ -21,8 +20,8 @@ class TimedKernel:
     """One kernel, from its start on."""
 
     def __init__(self, folder: Path) -> None:
-        from jupyter_client import KernelManager
         from jupyter_client.kernelspec import KernelSpecManager
+        from jupyter_client.manager import KernelManager
 
         places = KernelSpecManager(kernel_dirs=[str(folder / "jupyter" / "kernels")], ensure_native_kernel=False)
         self.manager = KernelManager(kernel_name=kernels.NAME, kernel_spec_manager=places)
@@ -47,8 +46,8 @@ class TimedKernel:
 
     def lead_resident_bytes(self) -> int:
         """Of the process that was started: the watcher where there is one."""
-        pid = self.manager.provisioner.pid
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        lead: Any = self.manager.provisioner  # local, so that it has a pid
+        return processes.resident_bytes(lead.pid)
 
     def close(self) -> None:
         """Shut it down."""
@@ -61,11 +60,9 @@ class TimedKernel:
 
     @staticmethod
     def _is_idle(message: dict[str, Any], request: str) -> bool:
-        return (
-            message["msg_type"] == "status"
-            and message["parent_header"].get("msg_id") == request
-            and message["content"]["execution_state"] == "idle"
-        )
+        if message["msg_type"] != "status" or message["parent_header"].get("msg_id") != request:
+            return False
+        return bool(message["content"]["execution_state"] == "idle")
 
 
 def _reconnect_option() -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 HELD_OUT = (HERE / "held_out.jsonl", HERE / "held_out_later.jsonl")
@@ -37,14 +38,14 @@ def read_cases(path: Path) -> list[Case]:
         return [_case(json.loads(line)) for line in file if line.strip()]
 
 
-def _case(plain: dict[str, object]) -> Case:
+def _case(plain: dict[str, Any]) -> Case:
     words = str(plain.get("remedy_must_mention") or "")
     return Case(
         id=str(plain["id"]),
         log=str(plain["log"]),
         cause=str(plain["cause"]),
-        also_ok=tuple(map(str, plain.get("also_ok") or ())),  # type: ignore[call-overload]
+        also_ok=tuple(map(str, plain.get("also_ok") or ())),
         decidable=bool(plain.get("decidable", True)),
-        trap=tuple(map(str, plain.get("trap") or ())),  # type: ignore[call-overload]
+        trap=tuple(map(str, plain.get("trap") or ())),
         mentions=tuple(each.strip().lower() for each in words.split("|") if each.strip()),
     )

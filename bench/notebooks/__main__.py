@@ -5,17 +5,15 @@ python -m bench.notebooks [--no-plain] [--jobs 3] [NAME…]
 
 from __future__ import annotations
 
-import argparse
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench import group
+from bench import many
 from bench.notebooks import runner, score
 from bench.notebooks.death import Death
 from bench.notebooks.manifest import DEATHS
 from bench.notebooks.score import Said
-from bench.report import table, write_section
+from bench.report import table
 
 NOTE = """Each notebook is executed by the client named, in a memory group of its own where it is to run out of memory, with the guard
 off. Told: the exception that the client raises carries the verdict's words and the right `cell [n], line m` (the cell
@@ -34,21 +32,12 @@ class Row:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser("bench.notebooks")
-    parser.add_argument("names", nargs="*")
+    parser = many.parser("bench.notebooks", jobs=3)
     parser.add_argument("--no-plain", action="store_true", help="leave out the plain kernels; writes nothing")
-    parser.add_argument("--jobs", type=int, default=3, help="how many notebooks run at once (default 3)")
-    options = parser.parse_args()
-    if group.unavailable():
-        print(group.unavailable())
-        return 3
-    chosen = [death for death in DEATHS if not options.names or death.name in options.names]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda death: measure(death, not options.no_plain), chosen))
-    summary = summarise(rows)
-    print("\n" + summary)
-    if not options.names and not options.no_plain:
-        write_section("Deaths in notebooks", "make bench-notebooks", summary)
+    options = many.parse(parser)
+    rows = many.run(DEATHS, options, lambda death: measure(death, not options.no_plain))
+    whole = not options.names and not options.no_plain
+    many.publish("Deaths in notebooks", "bench-notebooks", summarise(rows), whole)
     return 0
 
 

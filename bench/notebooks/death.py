@@ -1,6 +1,7 @@
 """One death of the bench: a notebook, how its kernel ends, and what a good verdict says.
 
-Covers: the `Death` type, and reading cells and marked lines from a file in which each cell begins with `# %%`.
+Covers: the `Death` type, and reading cells and marked lines: from a file in which each cell begins with `# %%`, which is no
+Python (`.ipy`), since a cell may hold magics; or from a program of the death bench, cut where two blank lines part it.
 Does not cover: running it (`runner.py`), judging what is said (`score.py`).
 """
 
@@ -10,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.deaths.death import DIES_HERE, OR_HERE, PROGRAMS
 from crashcart.finding import Cause
 
 CELLS = Path(__file__).resolve().parent / "cells"
 CELL_MARK = "# %%\n"
-DIES_HERE = "# <-- dies here"
-OR_HERE = "# <-- or here"
+PARTS_OF_PROGRAM = "\n\n\n"
 IN_CELL = "# <-- dies in this cell"
 """Of an end that comes without notice, before the watcher can have seen the line."""
 
@@ -34,6 +35,8 @@ class Death:
     """None where the kernel lives: the cell's own error is to come through as it is."""
     file: str = ""
     """The cells, beneath `cells/`; those of the name where it is not given."""
+    program: str = ""
+    """A program of the death bench, beneath its `programs/`, in place of a file of cells."""
     also_ok: tuple[Cause, ...] = ()
     """Other causes that the evidence allows an honest observer to name first."""
     error: str = ""
@@ -50,8 +53,11 @@ class Death:
     @property
     def cells(self) -> list[str]:
         """The source of each cell."""
-        text = (CELLS / f"{self.file or self.name}.py").read_text(encoding="utf-8")
-        return [cell.strip("\n") for cell in text.split(CELL_MARK)[1:]]
+        if self.program:
+            parts = (PROGRAMS / self.program).read_text(encoding="utf-8").split(PARTS_OF_PROGRAM)
+        else:
+            parts = (CELLS / f"{self.file or self.name}.ipy").read_text(encoding="utf-8").split(CELL_MARK)[1:]
+        return [part.strip("\n") for part in parts]
 
     @property
     def places(self) -> frozenset[Place]:

@@ -26,11 +26,15 @@ DEATHS: tuple[Death, ...] = (
     Death("cache_frames", "papermill", Cause.PIPELINE_MEMORY, limit_mb=1400),
     Death("replay_buffer", "nbclient", Cause.MEMORY_LEAK, limit_mb=900),
     Death("read_all_pages", "papermill", Cause.MEMORY_LEAK, also_ok=(Cause.CONTAINER_MEMORY,), limit_mb=600),
-    Death("clear_frame", "papermill", Cause.NATIVE_CRASH),
+    Death("clear_frame", "papermill", Cause.NATIVE_CRASH, program="image_from_pointer.py"),
     Death("read_sensor_thread", "nbclient", Cause.NATIVE_CRASH),
     Death("free_twice", "papermill", Cause.NATIVE_CRASH),
     Death(
-        "count_ages", "nbclient", Cause.NATIVE_CRASH, setup=setups.compiled("histogram/histogram.c", "libhistogram.so")
+        "count_ages",
+        "nbclient",
+        Cause.NATIVE_CRASH,
+        program="histogram/count.py",
+        setup=setups.compiled("histogram/histogram.c", "libhistogram.so"),
     ),
     Death("downsample_assert", "papermill", Cause.NATIVE_CRASH, setup=_RESAMPLE),
     Death("group_sizes", "nbclient", Cause.NATIVE_CRASH, setup=_RESAMPLE),

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import group, kernels
+from bench.deaths.death import TMP_VARIABLE
 from bench.notebooks import client
 from bench.notebooks.death import Death
 
@@ -75,14 +76,16 @@ def _write(death: Death, file: Path) -> None:
 def _execute(death: Death, folder: Path, place: Path | None) -> None:
     files = ["notebook.ipynb", "executed.ipynb", str(folder / "raised.json")]
     command = [*death.wrapper, sys.executable, client.__file__, death.client, *files]
+    work = folder / "work"
+    variables = {**kernels.variables(folder), **_QUIET, TMP_VARIABLE: str(work), **death.env}
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(
-            command, cwd=folder / "work", env={**kernels.variables(folder), **_QUIET, **death.env},
+            command, cwd=work, env=variables,
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             preexec_fn=lambda: group.enter(place),
         )  # fmt: skip
         try:
-            _send(death, folder / "work" / "pid", process)
+            _send(death, work / "pid", process)
             process.wait(_MOST_S)
         except subprocess.TimeoutExpired:
             process.kill()  # its kernel, plain or watched, ends with it
@@ -122,4 +125,5 @@ def _report(folder: Path) -> dict[str, Any] | None:
         return None
     command = [sys.executable, "-m", "crashcart", "why", str(found[-1]), "--json"]
     done = subprocess.run(command, env=kernels.variables(folder), capture_output=True, text=True, timeout=60)
-    return json.loads(done.stdout)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document

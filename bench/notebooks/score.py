@@ -71,7 +71,7 @@ def _words(text: str) -> str:
 
 def _last_error(ran: Ran) -> str:
     """The error output of the last cell that was run."""
-    outputs = next((each for each in reversed(ran.outputs) if each), [])
+    outputs: list[dict[str, Any]] = next((each for each in reversed(ran.outputs) if each), [])
     return "\n".join("\n".join(each["traceback"]) for each in outputs if each["output_type"] == "error")
 
 

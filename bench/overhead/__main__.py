@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,8 @@ import time
 from pathlib import Path
 
 from bench.lockstep import Contender, compare, with_and_without_lead
-from bench.report import table, write_section
+from bench.processes import cpu_s
+from bench.report import spread, table, write_section
 
 PROGRAM = Path(__file__).parent / "programs" / "train.py"
 CRASHCART = [sys.executable, "-m", "crashcart", "run", "--"]
@@ -42,25 +42,19 @@ def main() -> int:
     rows = []
     for model, steps in (("small", 150), ("large", 3)):
         watched, again = step_ratios(model, steps, pairs, environment)
-        rows.append([f"training step, {model} model, over plain", _spread(watched, "×"), "≤ 1.01 ×"])
-        rows.append(["the same, a second plain process over the first", _spread(again, "×"), "1: the noise"])
+        rows.append([f"training step, {model} model, over plain", spread(watched, "×"), "≤ 1.01 ×"])
+        rows.append(["the same, a second plain process over the first", spread(again, "×"), "1: the noise"])
         watching = watching_ratios(model, steps, environment)
-        rows.append(["the same, watcher running over watcher stopped", _spread(watching, "×"), "≤ 1.01 ×"])
+        rows.append(["the same, watcher running over watcher stopped", spread(watching, "×"), "≤ 1.01 ×"])
     resident_bytes, share = watcher_use(environment)
     rows.append(["watcher, resident", f"{resident_bytes / 1e6:.1f} MB", "≤ 25 MB"])
     rows.append(["watcher, processor far from the limit", f"{share:.2%} of a core", "≤ 1 %"])
-    rows.append(["`import crashcart`", _spread(import_ms(), "ms"), "≤ 60 ms"])
-    rows.append(["from death to printed verdict", _spread(verdict_s(environment), "s"), "≤ 1 s"])
+    rows.append(["`import crashcart`", spread(import_ms(), "ms"), "≤ 60 ms"])
+    rows.append(["from death to printed verdict", spread(verdict_s(environment), "s"), "≤ 1 s"])
     body = table(["what", "median (least … most)", "target"], rows) + f"\n\n{NOTE.format(pairs=pairs, blocks=BLOCKS)}"
     print(body)
     write_section("Cost of recording", "make bench-overhead", body)
     return 0
-
-
-def _spread(values: list[float], unit: str) -> str:
-    digits = 3 if unit == "×" else 2 if unit == "s" else 1
-    middle, least, most = statistics.median(values), min(values), max(values)
-    return f"{middle:.{digits}f} {unit} ({least:.{digits}f} … {most:.{digits}f})"
 
 
 def step_ratios(model: str, steps: int, pairs: int, environment: dict[str, str]) -> tuple[list[float], list[float]]:
@@ -92,21 +86,16 @@ def watcher_use(environment: dict[str, str]) -> tuple[int, float]:
         contender.wait_ready()
         assert contender.process.stdin is not None
         contender.process.stdin.write("go\n")
-        began_s, began_cpu_s = time.monotonic(), _cpu_s(contender.process.pid)
+        began_s, began_cpu_s = time.monotonic(), cpu_s(contender.process.pid)
         largest = 0
         while time.monotonic() - began_s < WATCHED_S:
             time.sleep(0.5)
             largest = max(largest, contender.resident_bytes())
-        share = (_cpu_s(contender.process.pid) - began_cpu_s) / (time.monotonic() - began_s)
+        share = (cpu_s(contender.process.pid) - began_cpu_s) / (time.monotonic() - began_s)
         return largest, share
     finally:
         contender.process.terminate()
         contender.close()
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def import_ms() -> list[float]:

@@ -1,6 +1,6 @@
 """Run every program plain, which the kernel has to kill, and under the guard, which has to keep it alive.
 
-    python -m bench.survive [--only NAME] [--no-plain] [--jobs 2]
+    python -m bench.survive [--no-plain] [--jobs 2] [NAME…]
 
 Each run has a fresh memory group that holds the program and its watcher. `--roomy` runs the programs plain in 8 GB instead:
 there they finish undisturbed and have to print the result that the manifest names.
@@ -13,11 +13,10 @@ import dataclasses
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bench import group, trial
-from bench.report import table, write_section
+from bench import many, trial
+from bench.report import table
 from bench.survive import outcome
 from bench.survive.manifest import THREATS
 from bench.survive.outcome import Outcome
@@ -37,26 +36,17 @@ class Row:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser("bench.survive")
-    parser.add_argument("--only", action="append", metavar="NAME", help="run this program; may be repeated")
+    parser = many.parser("bench.survive")
     parser.add_argument("--plain-too", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--no-plain", action="store_false", dest="plain_too", help="the same as --no-plain-too")
     parser.add_argument("--no-guarded", action="store_true", help="the plain runs alone")
     parser.add_argument("--roomy", action="store_true", help="check the results in a group that is large enough")
-    parser.add_argument("--jobs", type=int, default=2, help="how many programs run at once (default 2)")
-    options = parser.parse_args()
-    if group.unavailable():
-        print(group.unavailable())
-        return 3
-    chosen = [threat for threat in THREATS if not options.only or threat.name in options.only]
+    options = many.parse(parser)
     if options.roomy:
-        return check_results(chosen)
-    with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda each: measure(each, options.plain_too, not options.no_guarded), chosen))
-    summary = summarise(rows)
-    print("\n" + summary)
-    if not options.only and options.plain_too and not options.no_guarded:
-        write_section("Survival", "make bench-survive", summary)
+        return check_results(many.chosen(THREATS, options))
+    rows = many.run(THREATS, options, lambda each: measure(each, options.plain_too, not options.no_guarded))
+    whole = not options.names and options.plain_too and not options.no_guarded
+    many.publish("Survival", "bench-survive", summarise(rows), whole)
     return 0
 
 

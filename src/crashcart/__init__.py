@@ -11,14 +11,26 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crashcart.api import MemoryGuardError, guard, note, recordings, run, why
+    from crashcart.api import MemoryGuardError, doctor, guard, note, recordings, run, why
     from crashcart.finding import Cause, Confidence, Finding, Report
 
 __version__ = "0.1.0"
-__all__ = ["Cause", "Confidence", "Finding", "MemoryGuardError", "Report", "guard", "note", "recordings", "run", "why"]
+__all__ = [
+    "Cause",
+    "Confidence",
+    "Finding",
+    "MemoryGuardError",
+    "Report",
+    "doctor",
+    "guard",
+    "note",
+    "recordings",
+    "run",
+    "why",
+]
 
 _HOMES = {
-    **dict.fromkeys(("MemoryGuardError", "guard", "run", "why", "recordings", "note"), "crashcart.api"),
+    **dict.fromkeys(("MemoryGuardError", "doctor", "guard", "run", "why", "recordings", "note"), "crashcart.api"),
     **dict.fromkeys(("Cause", "Confidence", "Finding", "Report"), "crashcart.finding"),
 }
 

@@ -1,6 +1,6 @@
 """The commands as functions, for Python and notebooks.
 
-Covers: `cc.run`, `cc.guard`, `cc.why`, `cc.recordings`, `cc.note`.
+Covers: `cc.run`, `cc.guard`, `cc.why`, `cc.doctor`, `cc.recordings`, `cc.note`.
 Does not cover: the rooms themselves; this is a shell like the command line, and prints nothing by itself.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crashcart.guard.status import Protection
     from crashcart.record.attend import Attendant
 
-__all__ = ["Explained", "MemoryGuardError", "guard", "note", "recordings", "run", "why"]
+__all__ = ["Explained", "MemoryGuardError", "doctor", "guard", "note", "recordings", "run", "why"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Explained:
 
     report: Report
     evidence: Evidence
+    whole: bool = False
+    """Whether every finding is shown in full; otherwise the first one is, and the others in a line each."""
 
     @property
     def verdict(self) -> Finding | None:
@@ -38,7 +40,7 @@ class Explained:
     def __str__(self) -> str:
         from crashcart.report.text import render_text
 
-        return render_text(self.report, self.evidence, width=100, colour=False)
+        return render_text(self.report, self.evidence, width=100, colour=False, whole=self.whole)
 
     __repr__ = __str__
 
@@ -137,6 +139,22 @@ def _why_log(log: str | Path) -> Explained:
     else:
         evidence = collect_log(io.BytesIO(log.encode("utf-8", "replace")), "the text")
     return Explained(explain(evidence), evidence)
+
+
+def doctor(
+    *files: str | Path, python: str | Path | None = None, attempt: bool = False, python_version: str | None = None
+) -> Explained:
+    """Find what will fail in this environment, or in that of another interpreter, before it does.
+
+    The files are those of the command: a plan (requirements.txt, pyproject.toml, environment.yml) is judged instead of what is
+    installed, code (.py, .ipynb) is searched for devices. With `attempt`, the frameworks are imported in child processes too.
+    """
+    from crashcart.cli.doctor import examined
+
+    report, evidence = examined(
+        [str(each) for each in files], None if python is None else str(python), attempt, python_version
+    )
+    return Explained(report, evidence, whole=True)
 
 
 def recordings() -> list[Path]:

@@ -19,6 +19,7 @@ from crashcart.ground import GpuDevice as GpuDevice
 from crashcart.ground import Machine as Machine
 from crashcart.ground import MemoryLimit as MemoryLimit
 from crashcart.installation import DeviceName as DeviceName
+from crashcart.installation import ImportAttempt as ImportAttempt
 from crashcart.installation import Installation as Installation
 from crashcart.sample import Sample as Sample
 
@@ -338,6 +339,8 @@ class Evidence:
     """A Python environment, as it is installed or planned."""
     devices_named: tuple[DeviceName, ...] | None = None
     """The devices that the user's own code names."""
+    attempts: tuple[ImportAttempt, ...] | None = None
+    """Frameworks that were imported in a child process; None where that was not asked for."""
     absent: Mapping[str, str] = field(default_factory=dict)
     """Why a section is None, for the ones where the reason is known (unreadable kernel log, no hook…)."""
 

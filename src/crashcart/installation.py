@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from crashcart.finding import Where
+from crashcart.finding import Finding, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,3 +228,20 @@ class DeviceName:
     into a list of devices), visible (an entry of CUDA_VISIBLE_DEVICES, counted before any is hidden)."""
     conditional: bool = False
     """Whether it stands behind a condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportAttempt:
+    """A framework that was imported in a child process, with a first small step, and how that went."""
+
+    module: str
+    seconds: float
+    exit_code: int | None
+    """None where a signal ended it, or where it was ended for taking too long."""
+    signal: int | None
+    output: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """What it said of itself: `version`, and the names of the GPUs that it sees as `gpus`."""
+    directory: str = ""
+    explained: Finding | None = None
+    """Why it died, where that was asked of the rules for deaths."""

@@ -16,6 +16,7 @@ import json
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -117,6 +118,8 @@ def build(kind: Any, value: Any) -> Any:
         return kind(**{name: build(hints[name], each) for name, each in value.items()})
     if kind is bytes:
         return bytes.fromhex(value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
     if origin is tuple:
         return tuple(build(get_args(kind)[0], each) for each in value)
     if origin is frozenset:

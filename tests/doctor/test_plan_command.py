@@ -38,7 +38,7 @@ def test_the_change_stands_with_its_line(folder: Path, capsys: pytest.CaptureFix
     finding = document["findings"][0]
     assert (status, finding["code"], finding["confidence"]) == (1, "D701", "certain")
     assert finding["remedy"][0] == "in requirements.txt line 3, instead of numpy>=2: numpy==1.26.4"
-    assert document["subject"] == "requirements.txt for Python 3.11, with tensorflow 2.15.0"
+    assert document["subject"] == "requirements.txt (Python 3.11, tensorflow 2.15.0)"
 
 
 def test_two_files_are_judged_together(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

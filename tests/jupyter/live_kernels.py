@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bench import kernels
+from bench import kernels, processes
 
 jupyter_client = pytest.importorskip("jupyter_client")
 pytest.importorskip("ipykernel")
@@ -20,7 +20,7 @@ pytest.importorskip("ipykernel")
 MOST_S = 30.0
 
 
-def until(condition: Callable[[], bool], most_s: float = 5.0) -> bool:
+def until(condition: Callable[[], bool], most_s: float = MOST_S) -> bool:
     """Whether it came true in time."""
     end_s = time.monotonic() + most_s
     while not condition():
@@ -124,4 +124,4 @@ class Place:
 
 def alive(*pids: int) -> list[int]:
     """Those of the processes that still run."""
-    return [pid for pid in pids if kernels.is_alive(pid)]
+    return [pid for pid in pids if processes.is_alive(pid)]

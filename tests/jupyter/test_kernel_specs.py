@@ -62,11 +62,9 @@ def test_a_kernel_of_another_language_is_left_alone(plain: Place) -> None:
     folder.mkdir()
     (folder / "kernel.json").write_text(json.dumps(OTHER_LANGUAGE))
     before = snapshot(folder)
-    shown = plain.crashcart("jupyter", "status").stdout
-    assert "another language" in shown
-    from crashcart.jupyter.specs import Spec
-
-    assert Spec("julia", folder, OTHER_LANGUAGE).is_python is False
+    assert "another language" in plain.crashcart("jupyter", "status").stdout
+    refused = plain.crashcart("jupyter", "enable", "--kernel", "julia")
+    assert refused.returncode == 3 and "julia is no kernel of Python" in refused.stderr
     assert snapshot(folder) == before
 
 

@@ -10,7 +10,7 @@ class Node:
 
 def ring(size):
     nodes = [Node() for _ in range(size)]
-    for left, right in zip(nodes, nodes[1:] + nodes[:1]):
+    for left, right in zip(nodes, nodes[1:] + nodes[:1], strict=True):
         left.next, left.payload = right, bytes(2_000)
     return weakref.ref(nodes[0])
 

@@ -10,7 +10,6 @@ for row in range(len(features)):
 labels = np.arange(len(features)) % 2
 
 
-
 def first_columns():
     training = tf.data.Dataset.from_tensor_slices((features, labels)).batch(500)
     validation = tf.data.Dataset.from_tensor_slices((features, labels)).skip(70_000).batch(500)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 from crashcart.cli.output import exit_code, write_reports
 from crashcart.errors import UsageError
@@ -23,13 +25,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="a plan (requirements.txt…), or code (.py, .ipynb)")
     parser.add_argument("--python", metavar="PATH", help="judge the environment of this interpreter")
     parser.add_argument("--python-version", metavar="3.11", help="judge a plan for this Python instead of this one")
+    parser.add_argument(
+        "--import", dest="attempt", action="store_true", help="import the frameworks in a child as well"
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report as a page to FILE")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Look and print."""
-    report, evidence = _examined(arguments)
+    report, evidence = examined(arguments.files, arguments.python, arguments.attempt, arguments.python_version)
     if arguments.json:
         from crashcart.report.json import render_json
 
@@ -42,43 +47,48 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_code(report)
 
 
-def _examined(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
+def here(arguments: argparse.Namespace) -> object:
+    """In a notebook: the page."""
+    from crashcart.api import Explained
+
+    report, evidence = examined(arguments.files, arguments.python, arguments.attempt, arguments.python_version)
+    write_reports(report, evidence, None, arguments.html)
+    return Explained(report, evidence, whole=True)
+
+
+def examined(
+    files: Sequence[str], python: str | None, attempt: bool, python_version: str | None = None
+) -> tuple[Report, Evidence]:
+    """The report on the environment, and the evidence it rests on."""
     from crashcart.doctor import examine_ground
     from crashcart.doctor.collect import collect, collect_plan
     from crashcart.probe.plan import is_plan
 
-    plans = [each for each in arguments.files if is_plan(each)]
-    _check(arguments, plans)
+    plans = [each for each in files if is_plan(each)]
+    _check(files, plans, python_version)
     if plans:
-        evidence = collect_plan(plans, arguments.python, arguments.python_version)
-        return examine_ground(evidence, _planned_words(evidence)), evidence
-    evidence = collect(arguments.python, arguments.files)
+        evidence = collect_plan(plans, python, python_version)
+        return examine_ground(evidence), evidence
+    evidence = collect(python, files)
+    if attempt:
+        from crashcart.cli.attempts import with_attempts
+
+        evidence = with_attempts(evidence)
+    else:
+        evidence = replace(evidence, absent={**evidence.absent, "attempts": "not asked for: --import"})
     return examine_ground(evidence), evidence
 
 
-def _check(arguments: argparse.Namespace, plans: list[str]) -> None:
-    version = arguments.python_version
+def _check(files: Sequence[str], plans: Sequence[str], version: str | None) -> None:
     if version is not None and not plans:
         raise UsageError(
             "--python-version is for a plan, and none is named", "Name a requirements.txt, or use --python."
         )
     if version is not None and not re.fullmatch(r"3\.\d+(\.\d+)?", version):
         raise UsageError(f"--python-version {version} is no version of Python 3", "As in: --python-version 3.11.")
-    others = [each for each in arguments.files if each not in plans and not each.endswith((".py", ".ipynb"))]
+    others = [each for each in files if each not in plans and not each.endswith((".py", ".ipynb"))]
     if others:
         raise UsageError(
             f"{others[0]} is neither a plan nor code",
             "Expected requirements.txt, pyproject.toml, environment.yml, .py or .ipynb.",
         )
-
-
-def _planned_words(evidence: Evidence) -> str:
-    """What was judged: the plan, for which Python, with which TensorFlow."""
-    from crashcart.doctor._facts import TENSORFLOW_NAMES
-
-    installation = evidence.installation
-    assert installation is not None
-    found = installation.find(*TENSORFLOW_NAMES)
-    version = f" {found.version}" if found is not None and found.version else ""
-    tensorflow = f"with {found.name}{version}" if found is not None else "which has no TensorFlow"
-    return f"{installation.plan} for Python {installation.interpreter.minor}, {tensorflow}"

@@ -26,9 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print it."""
-    from crashcart.blackbox.read import read_recording
-
-    holdings = from_evidence(read_recording(_folder(arguments)))
+    holdings = _recorded(arguments)
     if arguments.json:
         import json
 
@@ -45,6 +43,10 @@ def here(arguments: argparse.Namespace) -> Holdings:
         from crashcart.jupyter.live import holdings
 
         return holdings()
+    return _recorded(arguments)
+
+
+def _recorded(arguments: argparse.Namespace) -> Holdings:
     from crashcart.blackbox.read import read_recording
 
     return from_evidence(read_recording(_folder(arguments)))
@@ -53,12 +55,13 @@ def here(arguments: argparse.Namespace) -> Holdings:
 def _folder(arguments: argparse.Namespace) -> Path:
     if arguments.kernel is not None and arguments.record is not None:
         raise UsageError("received a recording and --kernel; expected one of them")
-    kernel = arguments.kernel if arguments.record is None else None
-    kernel = kernel or (os.environ.get(KERNEL_VARIABLE) if arguments.record is None else None)
-    if kernel is not None:
+    kernel = arguments.kernel or os.environ.get(KERNEL_VARIABLE)
+    if arguments.record is not None:
+        found: Path | None = store.find(arguments.record)
+    elif kernel is not None:
         found = next(recordings_of(kernel), None)
     else:
-        found = store.find(arguments.record) if arguments.record else next(iter(store.recordings()), None)
+        found = next(iter(store.recordings()), None)
     if found is None:
         raise NoRecordingError("there is no such recording", "`crashcart list` shows them.")
     return found

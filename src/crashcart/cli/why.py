@@ -18,7 +18,7 @@ from crashcart.cli.output import exit_code, write_reports
 from crashcart.errors import CannotCheckError, NoRecordingError, UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
-from crashcart.why import explain
+from crashcart.why import ended_unasked, explain
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,6 @@ def _explained(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
 
 def _last_death(kernel_id: str) -> Path:
     """The kernel's last death; where it always ended as it was asked to, its last end."""
-    from crashcart.why._asked import ended_unasked
     from crashcart.why.collect import collect
 
     ended = list(ended_lives(kernel_id))

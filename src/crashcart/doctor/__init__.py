@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from crashcart.doctor._facts import TENSORFLOW_NAMES
 from crashcart.evidence import Evidence
 from crashcart.finding import Report, Unchecked
+from crashcart.installation import Installation
 from crashcart.rule import Rule, examine, load_rules
 
 
@@ -19,9 +21,9 @@ def rules() -> tuple[Rule, ...]:
     return load_rules(__name__)
 
 
-def examine_ground(evidence: Evidence, subject: str = "this environment") -> Report:
+def examine_ground(evidence: Evidence) -> Report:
     """The report on an environment, from its evidence."""
-    report = examine(evidence, rules(), subject)
+    report = examine(evidence, rules(), _subject(evidence.installation))
     try:
         fix = fix_all(evidence)
     except Exception as error:  # as with a rule: the report does not die of it
@@ -41,3 +43,13 @@ def fix_all(evidence: Evidence) -> str:
     found = mend(state_of(evidence.installation, evidence.environment))
     joint = " && " if evidence.installation.plan is None else "; "
     return joint.join(commands(evidence.installation, found.change)) if found is not None else ""
+
+
+def _subject(installation: Installation | None) -> str:
+    """What is judged: the plan's file, or the environment by its Python and TensorFlow."""
+    if installation is None:
+        return "this machine"
+    tensorflow = installation.find(*TENSORFLOW_NAMES)
+    parts = [f"Python {installation.interpreter.version}"]
+    parts += [f"{tensorflow.name} {tensorflow.version}"] if tensorflow is not None else ["no TensorFlow"]
+    return f"{installation.plan or 'this environment'} ({', '.join(parts)})"

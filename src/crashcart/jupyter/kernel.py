@@ -89,10 +89,11 @@ class _Notices:
 
 def _manner(connection: str, notices: _Notices) -> Manner:
     """A kernel shares our process group, which Jupyter made for it, and does not outlive who started it."""
-    from crashcart.blackbox.kernels import introduce
+    from crashcart.blackbox.kernels import KERNEL_VARIABLE, introduce
     from crashcart.cli.commands import COMMANDS
     from crashcart.jupyter.connection import kernel_id
     from crashcart.record import spawn
+    from crashcart.record.inside._crashcart_cells import MAGICS_VARIABLE, PYTHON_VARIABLE
     from crashcart.record.session import Manner
 
     name = os.environ.get(SESSION_VARIABLE) or None
@@ -104,9 +105,9 @@ def _manner(connection: str, notices: _Notices) -> Manner:
 
     variables = {
         spawn.INSIDE_VARIABLE: str(spawn.CELLS),
-        "CRASHCART_PYTHON": sys.executable,
-        "CRASHCART_KERNEL": identity,
-        "CRASHCART_MAGICS": " ".join([*COMMANDS, "crashcart"]),
+        PYTHON_VARIABLE: sys.executable,
+        KERNEL_VARIABLE: identity,
+        MAGICS_VARIABLE: " ".join([*COMMANDS, "crashcart"]),
     }
     with_parent = PARENT_VARIABLE in os.environ
     if with_parent:  # the kernel ends when its parent does: that is us
@@ -123,8 +124,7 @@ def _tell(folder: Path, connection_file: Path) -> None:
     from crashcart.jupyter import last_words
     from crashcart.jupyter.connection import read_connection
     from crashcart.report.text import one_line, render_text
-    from crashcart.why import explain
-    from crashcart.why._asked import ended_unasked
+    from crashcart.why import ended_unasked, explain
     from crashcart.why.collect import collect
 
     evidence = collect(folder)

@@ -73,7 +73,8 @@ def run(
     """
     recorder, unrecorded = _open(argv, manner)
     mask = relay.block()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL) if hold_signals else None
+    if hold_signals:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         watch, before = _start(argv, recorder, mask, attendant if recorder is not None else None, manner)
         watch.when_settled = _finish
@@ -183,9 +184,7 @@ def _open(argv: Sequence[str], manner: Manner) -> tuple[Recorder | None, str | N
         return recorder, None
     except OSError as error:
         reason = f"{error.strerror or error}: {error.filename or 'the folder of recordings'}"
-    except (
-        Exception
-    ) as error:  # no home directory, a working directory that is gone…: the program is to run all the same
+    except Exception as error:  # no home or working directory any more…: the program is to run all the same
         reason = f"{type(error).__name__}: {error}"
     if folder is not None:
         store.remove(folder)

@@ -253,7 +253,11 @@ class _Layout:
         return f"nothing was found in {subject}" if self._report.checked else f"{subject} could not be checked"
 
     def _nothing(self) -> Iterator[Line]:
-        seen = [words.section_name(each) for each in words.SECTIONS if getattr(self._evidence, each) is not None]
+        seen = [
+            words.section_name(each)
+            for each in words.sections_of(self._evidence)
+            if getattr(self._evidence, each) is not None
+        ]
         rules = plural(len(self._report.checked), "rule")
         yield from self._block("checked", [f"{rules} over {', '.join(seen)}" if seen else rules])
         if self._evidence.ending:

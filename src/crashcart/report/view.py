@@ -51,7 +51,7 @@ def middle_out(items: Iterable[Item], most: int) -> Part[Item]:
 
 def empty_sections(evidence: Evidence) -> list[str]:
     """The names of the sections that were collected and hold nothing."""
-    held = ((name, getattr(evidence, name)) for name in words.SECTIONS)
+    held = ((name, getattr(evidence, name)) for name in words.sections_of(evidence))
     return [words.section_name(name) for name, value in held if value is not None and _is_empty(value)]
 
 
@@ -62,7 +62,7 @@ def _is_empty(section: object) -> bool:
 
 def absent_sections(evidence: Evidence) -> list[tuple[str, str | None]]:
     """The names of the sections that were not recorded, each with the reason where it is known."""
-    missing = (name for name in words.SECTIONS if getattr(evidence, name) is None)
+    missing = (name for name in words.sections_of(evidence) if getattr(evidence, name) is None)
     return [(words.section_name(name), evidence.absent.get(name)) for name in missing]
 
 

@@ -32,8 +32,20 @@ _SECTION_NAMES = {
     "disks": "disk space",
     "children": "child processes",
     "ending": "how it ended",
+    "installation": "installed packages",
+    "devices_named": "devices that the code names",
+    "attempts": "import of the frameworks",
 }
 SECTIONS = tuple(each.name for each in fields(Evidence) if each.name != "absent")
+_OF_GROUND = ("machine", "environment", "gpus", "disks", "installation", "devices_named", "attempts")
+_OF_GROUND_ALONE = frozenset(("installation", "devices_named", "attempts"))
+
+
+def sections_of(evidence: Evidence) -> tuple[str, ...]:
+    """The sections that could be there: an examined environment has no stacks, and a run no plan of an environment."""
+    if evidence.installation is not None:
+        return _OF_GROUND
+    return tuple(each for each in SECTIONS if each not in _OF_GROUND_ALONE)
 
 
 def section_name(section: str) -> str:
@@ -160,7 +172,7 @@ def not_checked(report: Report, evidence: Evidence) -> list[str]:
     certain = report.verdict is not None and report.verdict.confidence is Confidence.CERTAIN
     sections = [
         section
-        for section in SECTIONS
+        for section in sections_of(evidence)
         if getattr(evidence, section) is None and (section in evidence.absent or (section in lacked and not certain))
     ]
     return [*(_with_reason(section, evidence) for section in sections), *_failed_rules(report)]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from crashcart.evidence import Evidence
 from crashcart.finding import Cause, Confidence, Finding, Report, Where
 from crashcart.rule import Rule, examine, load_rules
+from crashcart.why._asked import ended_unasked as ended_unasked
 from crashcart.why._crash import cell_of_end, place_of_end
 from crashcart.why._guarded import with_guard
 from crashcart.why._noise import noise_figures

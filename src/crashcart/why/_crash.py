@@ -17,6 +17,13 @@ def sent_from_outside(crash: Crash | None) -> bool:
     return crash is not None and crash.sender not in (None, 0, crash.pid)
 
 
+def crashed_pid(crash: Crash | None, program: Program | None) -> int | None:
+    """Of the process that crashed; None where that is not known, and any process may be meant."""
+    if crash is not None:
+        return crash.pid
+    return program.pid if program is not None else None
+
+
 def crashed_stack(crash: Crash | None, stacks: tuple[StackDump, ...] | None, pid: int | None) -> Stack | None:
     """The Python stack of the thread that crashed."""
     if crash is not None and crash.python is not None:
@@ -31,7 +38,7 @@ def crash_place(
     crash: Crash | None, stacks: tuple[StackDump, ...] | None, program: Program | None, ending: Ending | None
 ) -> Where | None:
     """The user's line that the crashed thread was in; where it was not in Python, the last line that was seen."""
-    pid = crash.pid if crash is not None else program.pid if program is not None else None
+    pid = crashed_pid(crash, program)
     stack = crashed_stack(crash, stacks, pid)
     frame = stack.own_frame() if stack is not None else None
     if frame is not None:
@@ -69,8 +76,17 @@ def native_words(crash: Crash | None) -> tuple[str, ...]:
     frame = telling_frame(crash)
     if frame is None:
         return ()
-    library = frame.library.rpartition("/")[2]
-    return (f"it was in {frame.symbol + ' of ' if frame.symbol else ''}{library}",)
+    return (f"it was in {frame.symbol + ' of ' if frame.symbol else ''}{_library(frame)}",)
+
+
+def in_library(crash: Crash | None) -> str:
+    """` (libtensorflow_framework.so.2)`, to follow a headline; empty where it is not known."""
+    frame = telling_frame(crash)
+    return f" ({_library(frame)})" if frame is not None else ""
+
+
+def _library(frame: NativeFrame) -> str:
+    return frame.library.rpartition("/")[2]
 
 
 def python_words(crash: Crash | None, stacks: tuple[StackDump, ...] | None, pid: int | None) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from crashcart.evidence import Crash, Ending, Log
 from crashcart.finding import Cause, Confidence, Finding, Where
-from crashcart.why._crash import native_words
+from crashcart.why._crash import in_library
 from crashcart.why._statement import quote_line
 
 _SURROUNDINGS = {
@@ -69,12 +69,11 @@ def told_crashes(
     ending: Ending, crash: Crash | None, facts: list[str], where: Where | None, log: Log | None
 ) -> Iterator[Finding]:
     """A crash that a log tells of: what is sure is that native code ended it; without a stack, others may be behind it."""
-    named = native_words(crash)
     fact = quote_line(ending.said)
     remedy = tuple(ways_to_look(log))
     yield Finding(
         Cause.NATIVE_CRASH,
-        "it crashed in native code" + (f" ({named[0].rpartition(' ')[2]})" if named else ""),
+        "it crashed in native code" + in_library(crash),
         (fact, *facts),
         remedy,
         Confidence.LIKELY,

@@ -10,7 +10,7 @@ from crashcart.rule import Rank, rule
 from crashcart.units import size
 from crashcart.why._figures import Holding, held_by_others, small_pool
 from crashcart.why._said import Kind
-from crashcart.why._statement import conclude
+from crashcart.why._statement import Statement, conclude
 from crashcart.why._text import stated
 
 _REMEDY = (
@@ -21,6 +21,12 @@ _REMEDY = (
     "two frameworks in one process: hide the device from one of them (tf.config.set_visible_devices([], 'GPU')), or for"
     " JAX XLA_PYTHON_CLIENT_PREALLOCATE=false or XLA_PYTHON_CLIENT_MEM_FRACTION=0.5",
     "PyTorch: load checkpoints with map_location='cpu'; a saved GPU tensor goes back to the device it came from",
+)
+_REMEDY_NOT_STARTED = (
+    _REMEDY[1],
+    _REMEDY[0],
+    *_REMEDY[2:],
+    "if the device is empty, check that cuDNN has the version this build wants",
 )
 
 
@@ -60,22 +66,17 @@ def device_memory_held_by_others(
             fact = f"the allocator's limit is {size(pool)}: TensorFlow takes nearly all that is free when it starts"
             yield conclude(statement, headline, _REMEDY, fact, *_users(gpus), cause=Cause.GPU_MEMORY_TAKEN)
     for statement in stated(Kind.DEVICE_TAKEN, errors, log, ending):
-        holding = held_by_others(statement.words, log, gpus, events)
-        facts = [holding.fact()] if holding else ["cuDNN and cuBLAS need some device memory of their own to start"]
-        yield conclude(
-            statement,
-            _headline(holding)
-            if holding
-            else "a CUDA library could not start: no device memory was left for its handle",
-            (
-                *_REMEDY[1:2],
-                *_REMEDY[:1],
-                *_REMEDY[2:],
-                "if the device is empty, check that cuDNN has the version this build wants",
-            ),
-            *facts,
-            *_users(gpus),
-        )
+        yield _not_started(statement, held_by_others(statement.words, log, gpus, events), gpus)
+
+
+def _not_started(statement: Statement, holding: Holding | None, gpus: tuple[GpuDevice, ...] | None) -> Finding:
+    """A CUDA library that found no room for its handle; who took it is known only where there are figures."""
+    if holding is not None:
+        headline, fact = _headline(holding), holding.fact()
+    else:
+        headline = "a CUDA library could not start: no device memory was left for its handle"
+        fact = "cuDNN and cuBLAS need some device memory of their own to start"
+    return conclude(statement, headline, _REMEDY_NOT_STARTED, fact, *_users(gpus))
 
 
 def _headline(holding: Holding) -> str:

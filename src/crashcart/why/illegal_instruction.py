@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 
 from crashcart.evidence import Crash, Ending, Machine, Program, StackDump
-from crashcart.finding import Cause, Confidence, Finding
+from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.why._crash import core_words, crash_place, native_words
 from crashcart.why._opcode import is_trap, needed_features
@@ -45,46 +45,47 @@ def illegal_instruction(
         return
     code = crash.instruction if crash is not None else None
     where = crash_place(crash, stacks, program, ending)
-    if code is not None and is_trap(code):
-        yield Finding(
-            Cause.NATIVE_CRASH,
-            f"{who(program)} ran into a trap that its compiled code sets on purpose",
-            (f"it ended by SIGILL at the bytes {code[:4].hex(' ')}, a deliberate trap", *native_words(crash)),
-            ("update or replace the library named above: its own check failed", *core_words(ending)),
-            Confidence.LIKELY,
-            where,
-        )
-        return
     needed = needed_features(code) if code is not None else ()
     flags = machine.cpu_flags if machine is not None else None
     missing = tuple(each for each in needed if flags is not None and each not in flags)
-    if needed and flags is not None and not missing:
-        yield _not_missing(program, needed, crash, ending, stacks)
-        return
-    told = (quote_line(ending.said),) if ending.said is not None else ()
-    facts = [*told, "it ended by SIGILL, an instruction this processor does not have"]
-    facts.extend([*native_words(crash), *processor_facts(machine)])
-    if missing and code is not None:
-        facts.insert(
-            1, f"the instruction ({code[:6].hex(' ')}…) needs {' or '.join(missing)}, which /proc/cpuinfo does not list"
+    if code is not None and is_trap(code):
+        yield _trapped(program, code, crash, ending, where)
+    elif needed and flags is not None and not missing:
+        yield _not_missing(program, needed, crash, ending, where)
+    else:
+        yield Finding(
+            Cause.CPU_INSTRUCTIONS,
+            f"{who(program)} uses an instruction that this CPU does not have"
+            + (f" ({missing[0].upper()})" if missing else ""),
+            (*_facts(ending, code, missing), *native_words(crash), *processor_facts(machine)),
+            for_processor(machine),
+            Confidence.CERTAIN if missing else Confidence.LIKELY,
+            where,
         )
-    yield Finding(
-        Cause.CPU_INSTRUCTIONS,
-        f"{who(program)} uses an instruction that this CPU does not have"
-        + (f" ({missing[0].upper()})" if missing else ""),
-        tuple(facts),
-        for_processor(machine),
-        Confidence.CERTAIN if missing else Confidence.LIKELY,
+
+
+def _facts(ending: Ending, code: bytes | None, missing: tuple[str, ...]) -> Iterator[str]:
+    if ending.said is not None:
+        yield quote_line(ending.said)
+    yield "it ended by SIGILL, an instruction this processor does not have"
+    if missing and code is not None:
+        needs = " or ".join(missing)
+        yield f"the instruction ({code[:6].hex(' ')}…) needs {needs}, which /proc/cpuinfo does not list"
+
+
+def _trapped(program: Program | None, code: bytes, crash: Crash | None, ending: Ending, where: Where | None) -> Finding:
+    return Finding(
+        Cause.NATIVE_CRASH,
+        f"{who(program)} ran into a trap that its compiled code sets on purpose",
+        (f"it ended by SIGILL at the bytes {code[:4].hex(' ')}, a deliberate trap", *native_words(crash)),
+        ("update or replace the library named above: its own check failed", *core_words(ending)),
+        Confidence.LIKELY,
         where,
     )
 
 
 def _not_missing(
-    program: Program | None,
-    needed: tuple[str, ...],
-    crash: Crash | None,
-    ending: Ending,
-    stacks: tuple[StackDump, ...] | None,
+    program: Program | None, needed: tuple[str, ...], crash: Crash | None, ending: Ending, where: Where | None
 ) -> Finding:
     return Finding(
         Cause.NATIVE_CRASH,
@@ -95,5 +96,5 @@ def _not_missing(
         ),
         ("reinstall the library named above: its code or its call is damaged", *core_words(ending)),
         Confidence.LIKELY,
-        crash_place(crash, stacks, program, ending),
+        where,
     )

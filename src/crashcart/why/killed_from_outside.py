@@ -48,10 +48,10 @@ def killed_from_outside(
 
     Ask who sends it: the job's time limit, the service's log, other scripts. Let the program save its state on SIGTERM.
     """
-    number = signal_of(ending) or 0
     if ending.exit_code == 124 and program is not None and any(each.endswith("timeout") for each in program.argv[:4]):
         yield _timed_out(program, stacks, ending)
         return
+    number = signal_of(ending) or 0
     if not sent_from_outside(crash) and (number not in _FROM_OTHERS or (crash is not None and number == crash.signal)):
         return
     scene = Scene(ending, program, machine, kernel_log, samples, stacks, None, children)
@@ -59,20 +59,11 @@ def killed_from_outside(
         scene.shown() is not None or cpu_limit_reached(machine, samples) or not _excluded(scene)
     ):
         return
-    name = signal.Signals(number).name
-    facts = [f"it ended by {name}" + (f" after {duration(ending.at_s)}" if ending.at_s is not None else "")]
-    if ending.said is not None:
-        facts.insert(0, quote_line(ending.said))
-    if ending.sent_by:
-        facts.append(f"the signal came from {ending.sent_by}")
-    elif crash is not None and sent_from_outside(crash):
-        facts.append(f"the signal was sent by pid {crash.sender}, not caused by the program itself")
-    facts.extend(_not_memory(scene, number))
     certain = ending.said is None and (ending.sent_by is not None or sent_from_outside(crash))
     yield Finding(
         Cause.KILLED_FROM_OUTSIDE,
-        f"{who(program)} was ended from outside ({name}), not for memory",
-        tuple(facts),
+        f"{who(program)} was ended from outside ({signal.Signals(number).name}), not for memory",
+        (*_signal_facts(ending, number, crash), *_not_memory(scene, number)),
         (
             "look for who sends it: a job's time limit, `timeout`, a service manager, another script or person",
             "save checkpoints, and handle SIGTERM to save once more before the end",
@@ -80,6 +71,17 @@ def killed_from_outside(
         Confidence.CERTAIN if certain else Confidence.LIKELY,
         last_place(stacks, program.pid if program is not None else None, ending),
     )
+
+
+def _signal_facts(ending: Ending, number: int, crash: Crash | None) -> list[str]:
+    after = f" after {duration(ending.at_s)}" if ending.at_s is not None else ""
+    facts = [quote_line(ending.said)] if ending.said is not None else []
+    facts.append(f"it ended by {signal.Signals(number).name}{after}")
+    if ending.sent_by:
+        facts.append(f"the signal came from {ending.sent_by}")
+    elif crash is not None and sent_from_outside(crash):
+        facts.append(f"the signal was sent by pid {crash.sender}, not caused by the program itself")
+    return facts
 
 
 def _timed_out(program: Program, stacks: tuple[StackDump, ...] | None, ending: Ending) -> Finding:

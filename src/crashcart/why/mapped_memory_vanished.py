@@ -65,22 +65,7 @@ def bus_finding(
     shm = next((disk for disk in disks or () if disk.path == "/dev/shm"), None)
     full = shm is not None and shm.free_bytes < max(4 * MIB, shm.total_bytes // 50)
     if (mapping or "").startswith(_SHARED) or (mapping is None and full):
-        room = (
-            (f"/dev/shm has {size(shm.free_bytes)} of {size(shm.total_bytes)} left",)
-            if shm is not None and full
-            else ()
-        )
-        return Finding(
-            Cause.SHARED_MEMORY,
-            f"{subject} crashed: shared memory ran out",
-            ("it ended by SIGBUS: a page of mapped memory could not be had", *mapped, *room),
-            (
-                "give it more: `docker run --shm-size=8g` or `--ipc=host`",
-                "use fewer worker processes (`df -h /dev/shm` shows the room)",
-            ),
-            Confidence.LIKELY,
-            where,
-        )
+        return _of_shared_memory(subject, mapped, shm if full else None, where)
     return Finding(
         Cause.NATIVE_CRASH,
         f"{subject} crashed: memory mapped from a file could not be read or written",
@@ -94,6 +79,21 @@ def bus_finding(
             "the mapped file (np.memmap, mmap, HDF5) became shorter, or its file system is full: check with `ls -l` and `df -h`",
             "write to a new file and rename it, instead of rewriting a mapped one in place",
             *more,
+        ),
+        Confidence.LIKELY,
+        where,
+    )
+
+
+def _of_shared_memory(subject: str, mapped: tuple[str, ...], full: Disk | None, where: Where | None) -> Finding:
+    room = (f"/dev/shm has {size(full.free_bytes)} of {size(full.total_bytes)} left",) if full is not None else ()
+    return Finding(
+        Cause.SHARED_MEMORY,
+        f"{subject} crashed: shared memory ran out",
+        ("it ended by SIGBUS: a page of mapped memory could not be had", *mapped, *room),
+        (
+            "give it more: `docker run --shm-size=8g` or `--ipc=host`",
+            "use fewer worker processes (`df -h /dev/shm` shows the room)",
         ),
         Confidence.LIKELY,
         where,

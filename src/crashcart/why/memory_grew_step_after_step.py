@@ -22,6 +22,7 @@ from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.units import duration, size
 from crashcart.why._growth import (
+    Grown,
     Rise,
     ended_inside_loop,
     final_rise,
@@ -73,47 +74,62 @@ def memory_grew_step_after_step(
     before the loop, bound caches (`lru_cache(maxsize=…)`). `crashcart leaks` shows the growth step by step.
     """
     scene = Scene(ending, program, machine, kernel_log, samples, stacks, holders, children)
-    shown = scene.shown()
-    full = fullness(samples, machine.memory_limit() if machine is not None else None)
-    refused = (
-        full is not None
-        and full >= FULL_FRACTION
-        and any(not error.names().isdisjoint({"MemoryError", "ResourceExhaustedError"}) for error in errors or ())
-    )
     pid = scene.pid()
     dumps = dumps_of(stacks, pid)
     rise = final_rise(samples, imported_until_s(dumps))
-    if (shown is None and not refused) or rise is None or not ended_inside_loop(dumps, rise, samples):
+    if (
+        (scene.shown() is None and not _refused(scene, errors))
+        or rise is None
+        or not ended_inside_loop(dumps, rise, samples)
+    ):
         return
     grown = growing_holder(holders, pid)
     share = grown.after.bytes / max(1, rise.grown_bytes) if grown is not None else 0.0
     stepped = rise.steady and is_looped(dumps) and is_stepping(dumps, rise.start_s, rise.end_s)
     if not stepped and not (grown is not None and share >= CLEAR_SHARE and grown.in_steps):
         return
-    named = share >= LEAST_SHARE
-    facts = [f"memory rose from {size(rise.low_bytes)} to {size(rise.high_bytes)} in {duration(rise.seconds)}, "
-             "in many parts, while the loop went on"]  # fmt: skip
-    if grown is not None and named:
-        facts.append(grown.words())
-    if shown is not None:
-        facts.append(shown[2])
-        facts.extend(scene.story(shown[0])[:1])
-    what = f"`{grown.after.name}`" if grown is not None and named else "what each step leaves behind"
+    named = grown if share >= LEAST_SHARE else None
     yield Finding(
         Cause.MEMORY_LEAK,
         f"{who(program)} ran out of memory: each step of a loop kept more of it",
-        tuple(facts),
+        tuple(_facts(scene, rise, named)),
         (
-            f"bound the cache of {what}: `@lru_cache(maxsize=1000)`, or keep the results on disk"
-            if grown is not None and grown.after.kind == "lru_cache"
-            else f"do not keep {what} in memory: keep plain numbers (`float(x)`), or write each result to disk",
+            _remedy(named.after if named is not None else None),
             "build models, datasets and tf.functions once, before the loop; bound caches and histories",
         ),
         Confidence.LIKELY,
-        (_growing_place(dumps, rise, grown.after) if grown is not None and named else None)
-        or last_place(stacks, pid, ending),
+        (_growing_place(dumps, rise, named.after) if named is not None else None) or last_place(stacks, pid, ending),
         held_words(holders, ending),
     )
+
+
+def _refused(scene: Scene, errors: tuple[ErrorRecord, ...] | None) -> bool:
+    """Whether an allocation failed while memory was full."""
+    full = fullness(scene.samples, scene.machine.memory_limit() if scene.machine is not None else None)
+    if full is None or full < FULL_FRACTION:
+        return False
+    return any(not error.names().isdisjoint({"MemoryError", "ResourceExhaustedError"}) for error in errors or ())
+
+
+def _facts(scene: Scene, rise: Rise, grown: Grown | None) -> Iterator[str]:
+    yield (
+        f"memory rose from {size(rise.low_bytes)} to {size(rise.high_bytes)} in {duration(rise.seconds)}, "
+        "in many parts, while the loop went on"
+    )
+    if grown is not None:
+        yield grown.words()
+    shown = scene.shown()
+    if shown is not None:
+        kind, _, evidence = shown
+        yield evidence
+        yield from scene.story(kind)[:1]
+
+
+def _remedy(holder: Holder | None) -> str:
+    what = f"`{holder.name}`" if holder is not None else "what each step leaves behind"
+    if holder is not None and holder.kind == "lru_cache":
+        return f"bound the cache of {what}: `@lru_cache(maxsize=1000)`, or keep the results on disk"
+    return f"do not keep {what} in memory: keep plain numbers (`float(x)`), or write each result to disk"
 
 
 def _growing_place(dumps: list[StackDump], rise: Rise, holder: Holder) -> Where | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from crashcart.evidence import Crash, Ending, Log, Program, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
-from crashcart.why._crash import core_words, crash_place, native_words, python_words, sent_from_outside
+from crashcart.why._crash import core_words, crash_place, crashed_pid, native_words, python_words, sent_from_outside
 from crashcart.why._told import told_crashes
 from crashcart.why._words import quoted, signal_of, who
 
@@ -18,6 +18,8 @@ _CHECK = re.compile(
     r"^Fatal Python error|\bAssertion failed\b|panicked at"
 )
 _HEAP = re.compile(r"free\(\)|malloc\(\)|double free|corrupted|realloc\(\)|munmap_chunk|invalid pointer|invalid size")
+_OVERRUN = "a native library wrote past its memory: check the sizes handed to native calls (ctypes, extensions) up to that line"
+_READ_CHECK = "read the check above: it names the condition on the arguments that did not hold at that line"
 
 
 @rule("W203", "native-code-aborted", Rank.MECHANISM)
@@ -48,17 +50,13 @@ def native_code_aborted(
     number = signal_of(ending) or 0
     if number != signal.SIGABRT or sent_from_outside(crash):
         return
-    pid = crash.pid if crash is not None else program.pid if program is not None else None
     message = crash.message if crash is not None else None
     check = _last_check(log)
-    facts = ["it ended by SIGABRT: it aborted itself"]
-    if message:
-        facts.insert(0, f"the C library said {quoted(message)}")
-    elif check:
-        facts.insert(0, f"its last words were {quoted(check, 300)}")
-    facts.extend([*native_words(crash), *python_words(crash, stacks, pid)])
+    where = crash_place(crash, stacks, program, ending)
+    words = (*native_words(crash), *python_words(crash, stacks, crashed_pid(crash, program)))
+    facts = [*_last_words(message, check), "it ended by SIGABRT: it aborted itself", *words]
     if ending.said is not None:
-        yield from told_crashes(ending, crash, facts, crash_place(crash, stacks, program, ending), log)
+        yield from told_crashes(ending, crash, facts, where, log)
         return
     damaged = bool(message and _HEAP.search(message))
     said = "the heap is damaged" if damaged else "a check inside native code failed" if check or message else None
@@ -67,15 +65,19 @@ def native_code_aborted(
         f"{who(program)} aborted" + (f": {said}" if said else " in native code"),
         tuple(facts),
         (
-            "a native library wrote past its memory: check the sizes handed to native calls (ctypes, extensions) up to that line"
-            if damaged
-            else "read the check above: it names the condition on the arguments that did not hold at that line",
+            _OVERRUN if damaged else _READ_CHECK,
             "try another version of the library named above",
             *core_words(ending),
         ),
         Confidence.CERTAIN,
-        crash_place(crash, stacks, program, ending),
+        where,
     )
+
+
+def _last_words(message: str | None, check: str | None) -> tuple[str, ...]:
+    if message:
+        return (f"the C library said {quoted(message)}",)
+    return (f"its last words were {quoted(check, 300)}",) if check else ()
 
 
 def _last_check(log: Log | None) -> str | None:

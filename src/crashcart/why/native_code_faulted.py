@@ -8,7 +8,16 @@ from collections.abc import Iterator
 from crashcart.evidence import Crash, Ending, Log, Program, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
-from crashcart.why._crash import core_words, crash_place, crashed_stack, native_words, python_words, sent_from_outside
+from crashcart.why._crash import (
+    core_words,
+    crash_place,
+    crashed_pid,
+    crashed_stack,
+    in_library,
+    native_words,
+    python_words,
+    sent_from_outside,
+)
 from crashcart.why._overflow import is_overflow
 from crashcart.why._told import told_crashes
 from crashcart.why._words import runs_pytest, signal_of, who
@@ -52,17 +61,7 @@ def native_code_faulted(
     number = signal_of(ending) or 0
     if number not in _SIGNALS or is_overflow(crash, stacks) or sent_from_outside(crash):
         return
-    pid = crash.pid if crash is not None else program.pid if program is not None else None
-    stack = crashed_stack(crash, stacks, pid)
-    facts = [f"it ended by {_SIGNALS[signal.Signals(number)]}"]
-    if crash is not None and crash.address is not None and crash.address < 65536:
-        facts.append(f"the address was {crash.address:#x}: a null pointer was used")
-    facts.extend(native_words(crash))
-    facts.extend(python_words(crash, stacks, pid))
-    if stack is not None and not stack.main:
-        facts.append("it happened in a background thread")
-    if ending.python_finished:
-        facts.append("the program itself had finished; the crash came while Python was shutting down")
+    facts = _facts(number, ending, program, crash, stacks)
     where = crash_place(crash, stacks, program, ending)
     if ending.said is not None:
         yield from told_crashes(ending, crash, facts, where, log)
@@ -70,7 +69,7 @@ def native_code_faulted(
     hidden = where is None and runs_pytest(program)
     yield Finding(
         Cause.NATIVE_CRASH,
-        f"{who(program)} crashed in native code" + _library(crash),
+        f"{who(program)} crashed in native code" + in_library(crash),
         tuple(facts),
         (
             *([_HIDDEN] if hidden else []),
@@ -83,6 +82,18 @@ def native_code_faulted(
     )
 
 
-def _library(crash: Crash | None) -> str:
-    words = native_words(crash)
-    return f" ({words[0].rpartition(' ')[2]})" if words else ""
+def _facts(
+    number: int, ending: Ending, program: Program | None, crash: Crash | None, stacks: tuple[StackDump, ...] | None
+) -> list[str]:
+    pid = crashed_pid(crash, program)
+    stack = crashed_stack(crash, stacks, pid)
+    facts = [f"it ended by {_SIGNALS[signal.Signals(number)]}"]
+    if crash is not None and crash.address is not None and crash.address < 65536:
+        facts.append(f"the address was {crash.address:#x}: a null pointer was used")
+    facts.extend(native_words(crash))
+    facts.extend(python_words(crash, stacks, pid))
+    if stack is not None and not stack.main and pid is not None:  # a log does not say which thread is the main one
+        facts.append("it happened in a background thread")
+    if ending.python_finished:
+        facts.append("the program itself had finished; the crash came while Python was shutting down")
+    return facts

@@ -81,35 +81,36 @@ def no_progress(
     dump, stack, frame = waiting
     if any(word in (frame.source or "") or word in stack.frames[-1].function for word in _RIGHTLY_IDLE):
         return
-    locked = any(part in each.file for part in _LOCKS for each in stack.frames[-3:]) or _WAITS.search(
-        frame.source or ""
-    )
     others = [each for each in dump.stacks if each is not stack and each.own_frame() is not None]
-    facts = [
-        f"no processor time was used in the last {duration(idle_s)}, and the main thread stayed on the same line",
-        f"it waits in {stack.frames[-1].function} ({'/'.join(stack.frames[-1].file.split('/')[-2:])}:{stack.frames[-1].line})",
-        *(f"thread {each.thread} waits too, at {_short(each.own_frame())}" for each in others[:2]),
-    ]
     forked = bool(samples and samples[-1].children)
     explained = any(error.thread is not None and idle_since(error, samples) for error in errors or ())
     yield Finding(
         Cause.HANG,
         f"{who(program)} hung: it waited {duration(idle_s)} without doing anything",
-        (
-            *facts,
-            *(
-                (plural(samples[-1].children or 0, "child process", "child processes") + " of it were alive",)
-                if forked
-                else ()
-            ),
-        ),
+        tuple(_facts(idle_s, stack, others, samples)),
         (
             "find what that line waits for (a lock, a queue, a thread, a worker) and why it is never released or filled",
             "wait with a timeout (`get(timeout=60)`, `join(60)`), so that it raises instead of hanging",
         ),
-        Confidence.LIKELY if (locked or others or forked) and not explained else Confidence.POSSIBLE,
+        Confidence.LIKELY if (_is_locked(stack, frame) or others or forked) and not explained else Confidence.POSSIBLE,
         place(frame),
     )
+
+
+def _is_locked(stack: Stack, frame: Frame) -> bool:
+    """Whether the thread waits for another part of the program or for a peer."""
+    in_lock = any(part in each.file for part in _LOCKS for each in stack.frames[-3:])
+    return in_lock or _WAITS.search(frame.source or "") is not None
+
+
+def _facts(idle_s: float, stack: Stack, others: list[Stack], samples: tuple[Sample, ...]) -> Iterator[str]:
+    inner = stack.frames[-1]
+    yield f"no processor time was used in the last {duration(idle_s)}, and the main thread stayed on the same line"
+    yield f"it waits in {inner.function} ({'/'.join(inner.file.split('/')[-2:])}:{inner.line})"
+    for each in others[:2]:
+        yield f"thread {each.thread} waits too, at {_short(each.own_frame())}"
+    if samples and samples[-1].children:
+        yield plural(samples[-1].children, "child process", "child processes") + " of it were alive"
 
 
 def was_stopped(ending: Ending, errors: tuple[ErrorRecord, ...] | None) -> bool:

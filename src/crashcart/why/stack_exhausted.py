@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 
-from crashcart.evidence import Crash, Ending, Machine, Program, StackDump
+from crashcart.evidence import Crash, Ending, Machine, Program, Stack, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
@@ -43,25 +43,11 @@ def stack_exhausted(
     if number not in (signal.SIGSEGV, signal.SIGBUS) or not is_overflow(crash, stacks):
         return
     stack = crashed_stack(crash, stacks, crash.pid if crash is not None else None)
-    facts = [f"it ended by {signal.Signals(number).name}"]
-    if crash is not None and crash.stack_left_bytes is not None:
-        facts[0] += f" with {size(max(0, crash.stack_left_bytes))} of the main thread's stack left"
-    elif crash is not None and crash.stack_distance_bytes is not None:
-        facts[0] += f", {size(crash.stack_distance_bytes)} from the stack pointer"
-    if stack is not None and repeated(stack) > 1:
-        more = " and more" if stack.truncated else ""
-        facts.append(
-            f"{repeated(stack)}{more} of the innermost {len(stack.frames)} Python frames are the same function"
-        )
-    facts.extend(native_words(crash))
-    limit = (machine.rlimits or {}).get("stack") if machine is not None else None
-    if limit is not None:
-        facts.append(f"the stack may be {size(limit)} (ulimit -s)")
     exact = crash is not None and crash.stack_distance_bytes is not None
     yield Finding(
         Cause.STACK_OVERFLOW,
         f"{who(program)} crashed: recursion used up the stack",
-        tuple(facts),
+        (_end_words(number, crash), *_depth_words(stack), *native_words(crash), *_limit_words(machine)),
         (
             "find why the recursion on that line does not end, or write it as a loop",
             "leave sys.setrecursionlimit at its default: RecursionError then comes before the crash",
@@ -69,3 +55,24 @@ def stack_exhausted(
         Confidence.CERTAIN if exact else Confidence.LIKELY,
         crash_place(crash, stacks, program, ending),
     )
+
+
+def _end_words(number: int, crash: Crash | None) -> str:
+    ended = f"it ended by {signal.Signals(number).name}"
+    if crash is not None and crash.stack_left_bytes is not None:
+        return f"{ended} with {size(max(0, crash.stack_left_bytes))} of the main thread's stack left"
+    if crash is not None and crash.stack_distance_bytes is not None:
+        return f"{ended}, {size(crash.stack_distance_bytes)} from the stack pointer"
+    return ended
+
+
+def _depth_words(stack: Stack | None) -> tuple[str, ...]:
+    if stack is None or repeated(stack) <= 1:
+        return ()
+    more = " and more" if stack.truncated else ""
+    return (f"{repeated(stack)}{more} of the innermost {len(stack.frames)} Python frames are the same function",)
+
+
+def _limit_words(machine: Machine | None) -> tuple[str, ...]:
+    limit = (machine.rlimits or {}).get("stack") if machine is not None else None
+    return (f"the stack may be {size(limit)} (ulimit -s)",) if limit is not None else ()

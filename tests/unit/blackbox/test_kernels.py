@@ -35,9 +35,9 @@ def test_the_last_life_of_the_same_kernel(runs: Path) -> None:
 
 
 def test_a_new_kernel_of_the_same_notebook_knows_the_old_ones(runs: Path) -> None:
-    wanted = recording(runs, "1", "a", "/work/train.ipynb")
-    recording(runs, "2", "b", "/work/other.ipynb")
-    recording(runs, "3", "c", "/work/train.ipynb", ended=False)
+    wanted = recording(runs, "1", "a", "/home/ada/train.ipynb")
+    recording(runs, "2", "b", "/home/ada/other.ipynb")
+    recording(runs, "3", "c", "/home/ada/train.ipynb", ended=False)
     assert next(kernels.ended_lives("c")) == wanted
 
 

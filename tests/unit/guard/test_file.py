@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,8 +97,7 @@ def test_a_run_leaves_nothing_in_memory_and_a_killed_one_leaves_it_to_the_next(c
     source = "import os, time\nprint(os.path.realpath(os.environ['CRASHCART_RECORDING'] + '/guard'), flush=True)\ntime.sleep({})\n"
     done = crashcart.run(source.format(0))
     assert done.out.startswith(str(file.MEMORY / file.PREFIX)) and not Path(done.out.strip()).exists()
-    command = [sys.executable, "-m", "crashcart", "run", "--", sys.executable, crashcart.program(source.format(2))]
-    watcher = subprocess.Popen(command, stdout=subprocess.PIPE, env=crashcart.environment, text=True)
+    watcher = crashcart.start(source.format(2))
     assert watcher.stdout is not None
     left = Path(watcher.stdout.readline().strip())
     watcher.send_signal(signal.SIGKILL)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from questions import ASK
 
 from tests.conftest import ROOT, Crashcart
 
@@ -160,7 +161,7 @@ def test_the_largest_named_objects_are_noted(crashcart: Crashcart) -> None:
     source = (
         "import os, time\nclass Trainer:\n    def __init__(self): self.history = [bytes(1 << 20) for _ in range(40)]\n"
         "trainer = Trainer()\n"
-        "def main():\n    block = bytearray(50 << 20)\n    os.kill(os.getpid(), 49)\n    time.sleep(0.1)\n    del block\n    time.sleep(0.1)\n"
+        f"def main():\n    block = bytearray(50 << 20)\n    {ASK}\n    time.sleep(0.1)\n    del block\n    time.sleep(0.1)\n"
         "main()\n"
     )
     done = crashcart.run(source)
@@ -174,7 +175,7 @@ def test_what_caches_of_functions_hold_is_noted(crashcart: Crashcart) -> None:
         "import functools, os\n"
         "@functools.lru_cache(maxsize=None)\ndef endless(n): return bytes(1 << 20)\n"
         "@functools.lru_cache(maxsize=100)\ndef bounded(n): return bytes(1 << 20)\n"
-        "for n in range(30):\n    endless(n), bounded(n)\nos.kill(os.getpid(), 49)\n"
+        f"for n in range(30):\n    endless(n), bounded(n)\n{ASK}\n"
     )
     done = crashcart.run(source)
     holders = {each["name"]: each for each in inside(done.folder, "holders")[-1]["holders"]}  # type: ignore[attr-defined]
@@ -186,7 +187,7 @@ def test_what_caches_of_functions_hold_is_noted(crashcart: Crashcart) -> None:
 def test_noting_does_not_keep_alive_what_a_function_deletes(crashcart: Crashcart) -> None:
     source = (
         "import os, weakref\nclass Big(list):\n    pass\n"
-        "def main():\n    big = Big([bytes(1 << 20)] * 10)\n    seen = weakref.ref(big)\n    os.kill(os.getpid(), 49)\n"
+        f"def main():\n    big = Big([bytes(1 << 20)] * 10)\n    seen = weakref.ref(big)\n    {ASK}\n"
         "    sum(range(1000))\n    del big\n    print(seen() is None)\n"
         "main()\n"
     )

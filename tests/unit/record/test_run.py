@@ -47,19 +47,16 @@ def test_the_verdict_goes_to_stderr_after_the_programs_output(crashcart: Crashca
 
 def test_output_order_of_both_streams_in_one_file(crashcart: Crashcart, tmp_path: Path) -> None:
     source = "import os\nfor i in range(2000): os.write(1 + i % 2, b'%d\\n' % i)\n"
-    program = crashcart.program(source)
     with (tmp_path / "both").open("wb") as stream:
         subprocess.run(
-            [PYTHON, "-m", "crashcart", "run", "--", PYTHON, program],
-            stdout=stream, stderr=stream, env=crashcart.environment, timeout=60, check=True,
-        )  # fmt: skip
+            crashcart.command(source), stdout=stream, stderr=stream, env=crashcart.environment, timeout=60, check=True
+        )
     assert (tmp_path / "both").read_text().split() == [str(number) for number in range(2000)]
 
 
 def test_a_hundred_megabytes_of_stdout_pass_unharmed(crashcart: Crashcart) -> None:
     source = "import sys\nfor i in range(100): sys.stdout.write(f'{i:03d}' * (1024 * 1024 // 3))\n"
-    program = crashcart.program(source)
-    command = [PYTHON, "-m", "crashcart", "run", "--", PYTHON, program]
+    command = crashcart.command(source)
     watched = subprocess.run(command, stdout=subprocess.PIPE, env=crashcart.environment, timeout=110, check=True).stdout
     assert len(watched) == 100 * 3 * (1024 * 1024 // 3)
     assert watched[-9:] == b"099099099"
@@ -73,10 +70,10 @@ def test_standard_input_reaches_the_program(crashcart: Crashcart) -> None:
 
 def in_terminal(crashcart: Crashcart, source: str, keys: bytes = b"", after_s: float = 1.0) -> tuple[str, int]:
     """Run a program under crashcart in a real pseudo-terminal, press keys after a while, return screen and status."""
-    program = crashcart.program(source)
+    command = crashcart.command(source)
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execvpe(PYTHON, [PYTHON, "-m", "crashcart", "run", "--", PYTHON, program], crashcart.environment)
+        os.execvpe(command[0], command, crashcart.environment)
     screen, pressed_s, start_s = b"", False, time.monotonic()
     while time.monotonic() - start_s < 50:
         ready, _, _ = select.select([terminal], [], [], 0.1)
@@ -125,10 +122,9 @@ def test_a_signal_to_the_watcher_reaches_the_program(crashcart: Crashcart, numbe
         f"signal.signal({int(number)}, lambda n, f: sys.exit(40))\n"
         "print('ready', flush=True)\ntime.sleep(30)\n"
     )
-    command = [PYTHON, "-m", "crashcart", "run", "--quiet", "--", PYTHON, crashcart.program(source)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=crashcart.environment) as watcher:
+    with crashcart.start(source, "--quiet") as watcher:
         assert watcher.stdout is not None
-        assert watcher.stdout.readline() == b"ready\n"
+        assert watcher.stdout.readline() == "ready\n"
         watcher.send_signal(number)
         assert watcher.wait(30) == 40
 

@@ -7,11 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from bench import group
+from bench import group, processes
 from crashcart.blackbox.read import read_recording
 from tests.conftest import Crashcart
 
@@ -21,10 +20,9 @@ NEEDS_GROUP = pytest.mark.skipif(group.unavailable() is not None, reason=str(gro
 
 def run_in_group(crashcart: Crashcart, source: str, limit_mb: int) -> subprocess.CompletedProcess[str]:
     """Without the guard, which would keep the program from dying."""
-    program = crashcart.program(source)
     with group.memory_group(limit_mb) as place:
         return subprocess.run(
-            [PYTHON, "-m", "crashcart", "run", "--no-guard", "--", PYTHON, program],
+            crashcart.command(source, "--no-guard"),
             env=crashcart.environment, capture_output=True, text=True, timeout=60, cwd=crashcart.scratch,
             preexec_fn=lambda: group.enter(place),
         )  # fmt: skip
@@ -93,8 +91,7 @@ def test_a_hang_is_told_from_sleep(crashcart: Crashcart) -> None:
     running = []
     for number, source in enumerate((deadlock, sleep)):
         environment = {**crashcart.environment, "CRASHCART_HOME": str(crashcart.home / str(number))}
-        command = [PYTHON, "-m", "crashcart", "run", "--", PYTHON, crashcart.program(source, f"p{number}.py")]
-        running.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+        running.append(crashcart.start(source, name=f"p{number}.py", env=environment, stderr=subprocess.PIPE))
     time.sleep(17)
     verdicts = []
     for process in running:
@@ -107,29 +104,26 @@ def test_a_hang_is_told_from_sleep(crashcart: Crashcart) -> None:
 
 def test_the_watcher_is_light(crashcart: Crashcart) -> None:
     """Memory, processor time and open files of the watching process, far from any limit."""
-    command = [PYTHON, "-m", "crashcart", "run", "--", PYTHON, crashcart.program("import time\ntime.sleep(6)\n")]
-    with subprocess.Popen(command, env=crashcart.environment) as process:
+    with crashcart.start("import time\ntime.sleep(6)\n") as process:
         time.sleep(5)
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        resident_bytes = processes.resident_bytes(process.pid)
+        used_s = processes.cpu_s(process.pid)
         files = len(os.listdir(f"/proc/{process.pid}/fd"))
-    resident_kb = int(status.partition("VmRSS:")[2].split()[0])
-    cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    assert resident_kb < 25_000
-    assert cpu_s < 1.0
+    assert resident_bytes < 25_000 * 1024
+    assert used_s < 1.0
     assert files < 40
 
 
 def test_a_program_that_leaves_a_daemon_behind(crashcart: Crashcart) -> None:
     source = (
         "import os, subprocess, sys, time\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(8)'], start_new_session=True,\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True,\n"
         "                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
         "time.sleep(1.5)\nprint(child.pid)\n"
     )
     started_s = time.monotonic()
     done = crashcart.run(source)
-    assert time.monotonic() - started_s < 7
+    assert time.monotonic() - started_s < 40
     assert done.code == 0
     assert done.folder is not None
     ending = read_recording(done.folder).ending

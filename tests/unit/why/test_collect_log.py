@@ -21,14 +21,14 @@ PIECES = [
 ]  # fmt: skip
 
 
-def explained(raw: bytes) -> str:
+def faults(raw: bytes) -> list[str]:
+    """What is wrong with the report: no verdict, rules that failed. A log that is refused has no report."""
     try:
         report = explain(collect_log(io.BytesIO(raw), "x"))
     except CannotCheckError:
-        return "not checked"
-    assert report.verdict is not None
-    assert [each for each in report.unchecked if any("failed" in missing for missing in each.missing)] == []
-    return report.verdict.cause.value
+        return []
+    failed = [missing for each in report.unchecked for missing in each.missing if "failed" in missing]
+    return failed if report.verdict is not None else ["no verdict", *failed]
 
 
 @settings(max_examples=120, deadline=None)
@@ -37,13 +37,13 @@ def explained(raw: bytes) -> str:
     st.sampled_from(["utf-8", "utf-16", "cp1252"]),
 )
 def test_any_text_is_explained(pieces: list[str], encoding: str) -> None:
-    explained("\n".join(pieces).encode(encoding, "replace"))
+    assert faults("\n".join(pieces).encode(encoding, "replace")) == []
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=5000))
 def test_any_bytes_are_explained_or_refused(raw: bytes) -> None:
-    explained(raw)
+    assert faults(raw) == []
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_megabyte_of_lines_that_all_speak_of_failures_takes_less_than_its_time
     text = "\n".join(line.replace("{n}", word) for word in words)
     raw = (text * (1_000_000 // len(text) + 1))[:1_000_000].encode()
     began = time.process_time()
-    explained(raw)
+    assert faults(raw) == []
     assert time.process_time() - began < 2.5, "measured: up to 0.8 s on an idle machine; four times that under load"
 
 

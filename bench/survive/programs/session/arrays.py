@@ -1,4 +1,5 @@
 """Cells of a notebook about arrays."""
+
 # %%
 import numpy as np
 

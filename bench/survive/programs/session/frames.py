@@ -1,4 +1,5 @@
 """Cells of a notebook about tables."""
+
 # %%
 import numpy as np
 import pandas as pd

@@ -1,4 +1,5 @@
 """Cells of a notebook that reads rows."""
+
 # %%
 import json
 

@@ -1,4 +1,5 @@
 """Cells of a notebook that trains a model."""
+
 # %%
 import numpy as np
 import tensorflow as tf

@@ -15,8 +15,7 @@ from crashcart.evidence import Evidence
 from crashcart.jupyter.server.present import history
 from crashcart.jupyter.server.recordings import Recording
 from crashcart.report.json import to_document
-from crashcart.why import explain, rules
-from crashcart.why._asked import ended_unasked
+from crashcart.why import ended_unasked, explain, rules
 from crashcart.why.collect import collect
 
 MOST_DEATHS = 5

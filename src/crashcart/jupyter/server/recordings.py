@@ -1,7 +1,7 @@
 """Which recordings belong to which kernel.
 
 Covers: finding them by the kernel's id (`kernel.json` in the recording), newest first, without reading a recording twice.
-Does not cover: what they say (`live.py`, `deaths.py`), or whether the server knows the kernel (`handlers.py`).
+Does not cover: what they say (`present.py`, `deaths.py`), or whether the server knows the kernel (`handlers.py`).
 """
 
 from __future__ import annotations

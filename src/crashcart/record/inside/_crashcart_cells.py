@@ -23,6 +23,10 @@ NOTICE_FILE = "notice"
 """What the watcher wants to be read at the notebook; it appends lines, we print and remove them."""
 INFORMATION_FILE = "kernel-information.json"
 """What a kernel is, in the words of the protocol; `blackbox/kernels.py` reads it when the kernel can no longer answer."""
+MAGICS_VARIABLE = "CRASHCART_MAGICS"
+"""The names of the magics that the kernel offers."""
+PYTHON_VARIABLE = "CRASHCART_PYTHON"
+"""The interpreter that watches the kernel: it has a crashcart that works."""
 _COMMAND_LINE = "import sys; sys.path[0] = sys.argv.pop(1); from crashcart.cli.main import entry; entry()"
 """`python -m crashcart`, and it is ours: what has that name in the notebook's folder is not looked at."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -237,7 +241,7 @@ def _highest_bytes() -> int:
 
 def _offer_magics(shell: Any) -> None:
     known = shell.magics_manager.magics["line"]
-    for name in os.environ.get("CRASHCART_MAGICS", "").split():
+    for name in os.environ.get(MAGICS_VARIABLE, "").split():
         if name not in known:
             shell.register_magic_function(_magic(shell, name), "line", name)
 
@@ -267,7 +271,7 @@ def _ask_watcher(name: str, line: str) -> None:
     hidden = ("CRASHCART_RECORDING", "CRASHCART_INSIDE", "LD_PRELOAD")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    command = [os.environ.get("CRASHCART_PYTHON", sys.executable), "-E", "-c", _COMMAND_LINE, package, *words]
+    command = [os.environ.get(PYTHON_VARIABLE, sys.executable), "-E", "-c", _COMMAND_LINE, package, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)

@@ -12,25 +12,30 @@ from pathlib import Path
 import pytest
 from airbag_rig import GIB, MIB, PROGRAMS, Guard, Rig, compile_into, run
 
+SOUND = (0, "", "")
+"""Each check that the program makes of itself held; it ends at the first that does not, and says which."""
 
-def asked(rig: Rig, guard: Guard, what: str) -> str:
+
+def asked(rig: Rig, guard: Guard, what: str) -> tuple[int, str, str]:
+    """The exit code of the program, and what it printed."""
     done = run([rig.program("places"), what], guard.environment(rig.library))
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    return done.returncode, done.stdout, done.stderr
 
 
 def test_a_missing_directory(rig: Rig, tmp_path: Path) -> None:
     guard = Guard(tmp_path / "recording", tmp_path / "nowhere")
-    assert asked(rig, guard, "refused") == f"level 11 errno {errno.ENOENT}\n"
+    assert asked(rig, guard, "refused") == (0, f"level 11 errno {errno.ENOENT}\n", "")
 
 
 def test_no_directory_is_no_airbag(rig: Rig, tmp_path: Path) -> None:
-    assert asked(rig, Guard(tmp_path / "recording", ""), "refused") == "level 3 errno 0\n"
+    assert asked(rig, Guard(tmp_path / "recording", ""), "refused") == (0, "level 3 errno 0\n", "")
 
 
 def test_a_directory_that_cannot_be_written(rig: Rig, tmp_path: Path) -> None:
     guard = Guard(tmp_path / "recording", "/proc/self")
-    level, error = asked(rig, guard, "refused").split()[1::2]
+    code, words, complaints = asked(rig, guard, "refused")
+    assert (code, complaints) == (0, "")
+    level, error = words.split()[1::2]
     assert (level, int(error) > 0) == ("11", True)
 
 
@@ -39,7 +44,7 @@ def test_a_file_system_that_is_memory(rig: Rig, tmp_path: Path) -> None:
     if not os.access(place, os.W_OK) or shutil.disk_usage(place).total == 0:
         pytest.skip("no tmpfs at /dev/shm here")
     guard = Guard(tmp_path / "recording", place)
-    assert asked(rig, guard, "refused") == f"level 11 errno {errno.EOPNOTSUPP}\n"
+    assert asked(rig, guard, "refused") == (0, f"level 11 errno {errno.EOPNOTSUPP}\n", "")
 
 
 @pytest.fixture
@@ -61,16 +66,16 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_a_refusal_and_no_signal(rig: Rig, tmp_path: Path, small_disk: Path) -> None:
-    asked(rig, Guard(tmp_path / "recording", small_disk, bound=4 * GIB), "full")
+    assert asked(rig, Guard(tmp_path / "recording", small_disk, bound=4 * GIB), "full") == SOUND
 
 
 def test_a_full_bound_is_a_refusal(rig: Rig, tmp_path: Path) -> None:
-    asked(rig, Guard(tmp_path / "recording", tmp_path, bound=50 * MIB), "full")
+    assert asked(rig, Guard(tmp_path / "recording", tmp_path, bound=50 * MIB), "full") == SOUND
 
 
 def test_the_floor_of_free_space_is_kept(rig: Rig, tmp_path: Path) -> None:
     guard = Guard(tmp_path / "recording", tmp_path, floor=1 << 60)
-    assert asked(rig, guard, "refused") == "level 3 errno 0\n"
+    assert asked(rig, guard, "refused") == (0, "level 3 errno 0\n", "")
 
 
 def test_closed_descriptors(rig: Rig, guard: Guard, tmp_path: Path) -> None:
@@ -80,16 +85,16 @@ def test_closed_descriptors(rig: Rig, guard: Guard, tmp_path: Path) -> None:
 
 
 def test_no_descriptor_left(rig: Rig, guard: Guard) -> None:
-    asked(rig, guard, "no-descriptors")
+    assert asked(rig, guard, "no-descriptors") == SOUND
 
 
 def test_children_without_fork_handlers(rig: Rig, guard: Guard) -> None:
-    asked(rig, guard, "vfork")
+    assert asked(rig, guard, "vfork") == SOUND
 
 
 def test_threads_in_the_airbag_at_exit(rig: Rig, guard: Guard) -> None:
     for _ in range(5):
-        asked(rig, guard, "exit")
+        assert asked(rig, guard, "exit") == SOUND
 
 
 def test_a_process_that_is_not_python_is_left_alone(rig: Rig, guard: Guard) -> None:
@@ -115,7 +120,7 @@ def test_without_a_sound_file_everything_passes(rig: Rig, guard: Guard, damage: 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_the_file_of_another_user_is_not_ours(rig: Rig, guard: Guard) -> None:
     os.chown(guard.folder / "guard", 65534, 65534)
-    asked(rig, guard, "inert")
+    assert asked(rig, guard, "inert") == SOUND
 
 
 def test_another_malloc_library_behind_us(rig: Rig, guard: Guard) -> None:

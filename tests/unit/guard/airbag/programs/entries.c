@@ -401,11 +401,14 @@ static const struct {
 
 int main(int count, char **arguments)
 {
+    int known = 0;
     open_shared();
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (count < 2 || strcmp(arguments[1], parts[i].name) == 0) {
             memset(shared + 64, 0, 2048 - 64);
             parts[i].run();
+            known = 1;
         }
+    CHECK(known);
     return 0;
 }

@@ -156,6 +156,8 @@ int main(int count, char **arguments)
         void *block = A(malloc)(MIB);
         CHECK(block != NULL && LEFT == 0 && NET == 0 && IN_AIRBAG == 0 && slot_of(getpid()) == NULL);
         A(free)(block);
+    } else {
+        CHECK(!"known");
     }
     return 0;
 }

@@ -1,0 +1,44 @@
+"""`crashcart doctor` as it is called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Crashcart
+
+
+def test_the_environment_of_these_tests_is_sound(crashcart: Crashcart) -> None:
+    done = crashcart("doctor", "--json")
+    document = json.loads(done.stdout)
+    assert [each for each in document["findings"] if each["level"] != "note"] == []
+    assert done.returncode == 0, done.stderr
+    assert document["schema"] == 1 and "D101" in document["checked"]
+
+
+def test_an_import_that_dies_is_explained(crashcart: Crashcart, tmp_path: Path) -> None:
+    shadow = tmp_path / "shadow"
+    shadow.mkdir()
+    (shadow / "tensorflow.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    done = crashcart("doctor", "--import", "--json", env={"PYTHONPATH": str(shadow)})
+    finding = next(each for each in json.loads(done.stdout)["findings"] if each["code"] == "D601")
+    assert finding["cause"] == "native-crash"
+    assert finding["where"]["file"].endswith("tensorflow.py") and finding["where"]["line"] == 2
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("name", ["/bin/true", "/no/such/python"])
+def test_what_is_no_interpreter_is_said(crashcart: Crashcart, name: str) -> None:
+    done = crashcart("doctor", "--python", name)
+    assert done.returncode == 3
+    assert name in done.stderr and "Traceback" not in done.stderr
+
+
+def test_in_python(crashcart: Crashcart) -> None:
+    import crashcart as cc
+
+    examined = cc.doctor()
+    assert examined.report.subject in str(examined)
+    assert "<iframe" in examined._repr_html_()
