@@ -12,7 +12,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of
+from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of, parsed
 from crashcart.installation import Distribution, Installation
 
 _OTHER_BUILDS = frozenset({"tensorflow-rocm", "intel-tensorflow", "tensorflow-macos", "tensorflow-cpu-aws"})
@@ -28,7 +28,15 @@ def tensorflow_of(installation: Installation) -> Distribution | None:
 def official(installation: Installation) -> Distribution | None:
     """The TensorFlow of the environment where it is a wheel from PyPI, for which the facts hold."""
     found = tensorflow_of(installation)
-    return None if found is None or found.installer == "conda" or found.name in _OTHER_BUILDS else found
+    if found is None or found.installer == "conda" or found.name in _OTHER_BUILDS or _is_shell(found):
+        return None
+    return found
+
+
+def _is_shell(distribution: Distribution) -> bool:
+    """Whether it is the last tensorflow-gpu, which is source alone and brings nothing."""
+    version = parsed(distribution.version)
+    return distribution.name == "tensorflow-gpu" and version is not None and version >= Version("2.12")
 
 
 def pythons_of(version: str | None) -> tuple[str, ...]:
