@@ -54,7 +54,7 @@ def _advice(state: State, tensorflow: Distribution, package: str) -> tuple[str, 
 
 
 def _facts(tensorflow: Distribution, other: Distribution, called: str, outcome: Outcome) -> Iterator[str]:
-    yield where_from(other.name, other.version, other.folder, other.pinned)
+    yield f"{where_from(other)} {other.name} {other.version}"
     measured_as = "" if outcome.exact else f" (measured with {outcome.point})"
     if outcome.error:
         yield f"that pair{measured_as} fails with: {outcome.error}"

@@ -6,7 +6,7 @@ Does not cover: how a condition is evaluated (`_conditions.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of
 from crashcart.doctor._releases import matching, nearest, releases
 from crashcart.doctor._trouble import Trouble
 from crashcart.finding import Confidence, Level
+from crashcart.installation import Distribution
 
 _MOST_CURES = 6
 
@@ -68,24 +69,30 @@ def _filled(text: str, words: Mapping[str, str]) -> str:
 
 
 def _because(record: Mapping[str, Any], words: Mapping[str, str], state: State, names: frozenset[str]) -> Iterator[str]:
-    for name in sorted(names - {*TENSORFLOW_NAMES}):
-        found = state.find(name)
-        if found is not None:
-            yield where_from(found.name, found.version, found.folder, found.pinned)
+    yield from _sources([state.find(name) for name in sorted(names - {*TENSORFLOW_NAMES})])
     yield from (_filled(each, words) for each in record["because"])
     if record["error"]:
-        yield f"it fails with: {record['error']}" if record["level"] != "note" else f"with: {record['error']}"
+        yield f"the error: {record['error']}"
     if record["reproduced"]:
         yield f"seen in a real run: {record['reproduced']}"
     elif record["sources"]:
         yield f"reported, not run by us: {', '.join(record['sources'][:3])}"
 
 
-def where_from(name: str, version: str | None, folder: str, pinned: bool) -> str:
-    """Where a version comes from."""
-    if not pinned:
-        return f"pip would choose {name} {version}"
-    return f"{name} {version} is installed in {folder}" if folder else f"{name} {version} is planned"
+def _sources(found: Iterable[Distribution | None]) -> Iterator[str]:
+    """Where the versions come from, one line for each directory."""
+    groups: dict[str, list[str]] = {}
+    for each in found:
+        if each is not None:
+            groups.setdefault(where_from(each), []).append(f"{each.name} {each.version}")
+    yield from (f"{place} {', '.join(named)}" for place, named in groups.items())
+
+
+def where_from(distribution: Distribution) -> str:
+    """Where its version comes from, in words that stand before it."""
+    if not distribution.pinned:
+        return "pip would choose"
+    return f"installed in {distribution.folder}:" if distribution.folder else "planned:"
 
 
 def _confidence(record: Mapping[str, Any], state: State, names: frozenset[str]) -> Confidence:
