@@ -24,8 +24,7 @@ from crashcart.rule import Rank, rule
 
 @rule("D201", "no-wheel-for-this-python", Rank.ROOT)
 def no_wheel_for_this_python(installation: Installation) -> Iterator[Finding]:
-    """TensorFlow publishes no wheel for this Python, so that it cannot be installed, or what lies there cannot be
-    loaded.
+    """TensorFlow has no wheel for this Python: it cannot be installed, or what lies there cannot be loaded.
 
     ## What it means
 
