@@ -50,6 +50,8 @@ def choose(installation: Installation, name: str, versions: Iterable[str]) -> st
 def _all_by_conda(installation: Installation, wanted: Iterable[str]) -> bool:
     """Conda does not see what pip installed; each tool changes what it brought."""
     for each in wanted:
+        if "[" in each:
+            return False  # extras are pip's
         found = installation.find(each.split("=")[0].split("<")[0].split(">")[0].split("!")[0].split("~")[0].strip())
         if found is not None and found.installer not in (None, "conda"):
             return False
