@@ -29,10 +29,11 @@ class Gpu:
     total_bytes: int = 16 * GIB
     held: Mapping[int, int | None] | None = None
     name: str = "Tesla T4"
+    capability: str = "7.5"
 
     def line(self) -> str:
         held = ",".join(f"{pid}={'-' if count is None else count}" for pid, count in (self.held or {}).items()) or "-"
-        return f"{self.total_bytes} {self.total_bytes - self.used_bytes} {held} {self.name}\n"
+        return f"{self.total_bytes} {self.total_bytes - self.used_bytes} {held} {self.capability} {self.name}\n"
 
 
 class Driver:

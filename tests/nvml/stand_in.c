@@ -1,7 +1,8 @@
 /* A stand-in for the NVIDIA driver's libnvidia-ml.so.1: the functions that nvidia-ml-py calls for us, with figures from
    the file named by STAND_IN_NVML, read anew at each call. One line per device: total, free, PID=BYTES,… (or `-` for
-   nobody; `-` for bytes that are not told), name. Without the file the driver is not there, or no longer.
-   OLD_DRIVER leaves the newest list of processes out. */
+   nobody; `-` for bytes that are not told), compute capability, name. Without the file the driver is not there, or no longer.
+   STAND_IN_DRIVER is its version; STAND_IN_ERROR a number of NVML with which it refuses to start (18: its library and its
+   kernel module differ). OLD_DRIVER leaves the newest list of processes out. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ enum { MOST_LINE = 1024 };
 typedef struct { unsigned long long total, free, used; } memory_v1;
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } memory_v2;
 typedef struct { unsigned pid; unsigned long long bytes; unsigned gpu_instance, compute_instance; } process;
-typedef struct { unsigned long long total, free; char held[MOST_LINE], name[MOST_LINE]; } figures;
+typedef struct { unsigned long long total, free; int major, minor; char held[MOST_LINE], name[MOST_LINE]; } figures;
 
 static int started;
 
@@ -26,7 +27,8 @@ static int read_figures(int wanted, figures *found) {
     if (!stream) return -1;
     while (fgets(line, sizeof line, stream)) {
         figures here;
-        if (sscanf(line, "%llu %llu %1023s %1023[^\n]", &here.total, &here.free, here.held, here.name) != 4) continue;
+        if (sscanf(line, "%llu %llu %1023s %d.%d %1023[^\n]", &here.total, &here.free, here.held, &here.major, &here.minor,
+                   here.name) != 6) continue;
         if (count++ == wanted && found) *found = here;
     }
     fclose(stream);
@@ -40,7 +42,9 @@ static int ask(void *device, figures *found) {
 }
 
 int nvmlInitWithFlags(unsigned flags) {
+    const char *refused = getenv("STAND_IN_ERROR");
     (void)flags;
+    if (refused) return atoi(refused);
     if (read_figures(0, NULL) < 0) return DRIVER_NOT_LOADED;
     started++;
     return SUCCESS;
@@ -51,7 +55,8 @@ int nvmlShutdown(void) { return started ? (started--, SUCCESS) : 1; }
 const char *nvmlErrorString(int result) { return result == SUCCESS ? "Success" : "an error of the stand-in"; }
 
 int nvmlSystemGetDriverVersion(char *text, unsigned length) {
-    snprintf(text, length, "550.54.15");
+    const char *version = getenv("STAND_IN_DRIVER");
+    snprintf(text, length, "%s", version ? version : "550.54.15");
     return SUCCESS;
 }
 
@@ -70,6 +75,13 @@ int nvmlDeviceGetName(void *device, char *text, unsigned length) {
     figures found;
     int result = ask(device, &found);
     if (result == SUCCESS) snprintf(text, length, "%s", found.name);
+    return result;
+}
+
+int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor) {
+    figures found;
+    int result = ask(device, &found);
+    if (result == SUCCESS) *major = found.major, *minor = found.minor;
     return result;
 }
 

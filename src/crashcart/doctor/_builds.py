@@ -13,6 +13,8 @@ from typing import Any
 from packaging.version import Version
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of, parsed
+from crashcart.doctor._fix import install
+from crashcart.doctor._requirements import refused_by
 from crashcart.installation import Distribution, Installation
 
 _OTHER_BUILDS = frozenset({"tensorflow-rocm", "intel-tensorflow", "tensorflow-macos", "tensorflow-cpu-aws"})
@@ -70,10 +72,19 @@ def wanted(name: str, version: str) -> tuple[str, ...]:
     return (f"{name}=={version}", "numpy<2") if uncapped else (f"{name}=={version}",)
 
 
+def change_release(installation: Installation, name: str, version: str) -> str:
+    """The command that changes the release, with a word on those packages that would not accept it."""
+    command = install(installation, *wanted(name, version))
+    refused = [str(each) for each in refused_by(installation, name, version)]
+    return f"{command} (then change these too: {'; '.join(refused[:3])})" if refused else command
+
+
 def new_environment(installation: Installation, python: str, *requirements: str) -> str:
     """The command that makes another environment, with another Python, by the tool that made this one."""
     words = " ".join(shlex.quote(each) for each in requirements)
     tool = installation.interpreter.tool
+    if installation.interpreter.system == "Windows" and tool == "pip":
+        return f"`py -{python} -m venv .venv-tf && .venv-tf\\Scripts\\python -m pip install {words}`"
     if tool == "conda":
         return f"`conda create -n tensorflow python={python} && conda run -n tensorflow pip install {words}`"
     if tool == "uv":

@@ -55,6 +55,11 @@ def needed(facts: dict[str, Any]) -> tuple[str, ...]:
     return (*names, f"libcudnn.so.{Version(facts['cudnn']).major}") if names else ()
 
 
+def with_libraries(version: str | None) -> str:
+    """The requirement that brings TensorFlow with its CUDA libraries. That of 2.15.0 itself cannot be installed."""
+    return f"tensorflow[and-cuda]=={'2.15.1' if version == '2.15.0' else version}"
+
+
 def other_majors(libraries: Iterable[SharedLibrary], soname: str) -> list[SharedLibrary]:
     """The same library in another generation: libcudart.so.13 for libcudart.so.12."""
     stem = soname.partition(".so")[0]

@@ -144,6 +144,8 @@ def _delete(installation: Installation, paths: Iterable[str]) -> str:
 def _all_by_conda(installation: Installation, wanted: Iterable[str]) -> bool:
     """Conda does not see what pip installed; each tool changes what it brought."""
     for each in wanted:
+        if "[" in each:
+            return False  # extras are pip's
         found = installation.find(requirement_name(each))
         if found is not None and found.installer not in (None, "conda"):
             return False

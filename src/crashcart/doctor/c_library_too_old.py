@@ -7,9 +7,8 @@ from typing import Any
 
 from packaging.version import Version
 
-from crashcart.doctor._builds import newest_release, official, wanted
+from crashcart.doctor._builds import change_release, newest_release, official
 from crashcart.doctor._facts import build, parsed
-from crashcart.doctor._fix import install
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.installation import Distribution, Installation, SharedLibrary
 from crashcart.rule import Rank, rule
@@ -54,7 +53,7 @@ def _glibc(installation: Installation, found: Distribution, needs: dict[str, Any
     older = newest_release(
         installation.interpreter.minor, lambda build: bool(build) and Version(build["glibc"]) <= here
     )
-    remedies = [install(installation, *wanted(found.name, older))] if older else []
+    remedies = [change_release(installation, found.name, older)] if older else []
     yield Finding(
         Cause.LIBRARY_CONFLICT,
         f"glibc {here} is older than the {needs['glibc']} that {found.name} {found.version} needs",

@@ -18,6 +18,7 @@ from crashcart.evidence import Environment, Evidence
 from crashcart.ground import GpuDevice
 from crashcart.installation import Distribution, Installation, Interpreter, Shadow
 from crashcart.probe import gpu
+from crashcart.probe._read import ROOT
 from crashcart.probe.device_names import read_device_names
 from crashcart.probe.disk import read_disks
 from crashcart.probe.distributions import read_conda, read_distributions
@@ -33,18 +34,19 @@ _MODULES = ("tensorflow", "keras", "numpy")
 _OWNERS = (*TENSORFLOW_NAMES, "keras", "keras-nightly", "numpy")
 
 
-def collect(python: str | None = None, code: Iterable[str] = ()) -> Evidence:
+def collect(python: str | None = None, code: Iterable[str] = (), root: Path = ROOT) -> Evidence:
     """All evidence on the environment of an interpreter; without one, of our own. `code` are files of the user's program."""
     asked = ask_interpreter(python)
-    installation = read_installation(asked)
-    return collect_around(installation, code, asked.search_path)
+    return collect_around(read_installation(asked), code, asked.search_path, root)
 
 
-def collect_around(installation: Installation, code: Iterable[str] = (), search_path: tuple[str, ...] = ()) -> Evidence:
-    """The evidence on an installation: itself, and what this machine, its settings and the code add to it."""
+def collect_around(
+    installation: Installation, code: Iterable[str] = (), search_path: tuple[str, ...] = (), root: Path = ROOT
+) -> Evidence:
+    """The evidence on an installation, and what this machine (below `root`), its settings and the code add to it."""
     files = tuple(code)
     read = read_device_names(files) if files else None
-    gpus, absent = _gpus()
+    gpus, absent = _gpus(root)
     if read is None:
         absent["devices_named"] = "name your code to have them looked for: `crashcart doctor train.py`"
     elif read.faults:
@@ -58,7 +60,7 @@ def collect_around(installation: Installation, code: Iterable[str] = (), search_
             variables=redact_variables(os.environ),
             search_path=search_path,
         ),
-        machine=read_machine(os.getpid()),
+        machine=read_machine(os.getpid(), root),
         disks=read_disks(_written_to(os.environ)),
         files=read_named_paths(os.environ),
         gpus=gpus,
@@ -99,12 +101,12 @@ def read_installation(asked: Asked) -> Installation:
     )
 
 
-def _gpus() -> tuple[tuple[GpuDevice, ...] | None, dict[str, str]]:
+def _gpus(root: Path) -> tuple[tuple[GpuDevice, ...] | None, dict[str, str]]:
     """The devices; none where there is no driver, None with the reason where there is one that does not answer."""
-    if not gpu.has_driver():
+    if not gpu.has_driver(root):
         return (), {}
-    found = gpu.read_gpus()
-    return found, {} if found is not None else {"gpus": gpu.absent_reason()}
+    found = gpu.read_gpus(root)
+    return found, {} if found is not None else {"gpus": gpu.absent_reason(root)}
 
 
 def _written_to(variables: Mapping[str, str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.doctor._builds import newest_release, official, wanted
+from crashcart.doctor._builds import change_release, newest_release, official
 from crashcart.doctor._facts import minor_of, parsed
 from crashcart.doctor._fix import install
 from crashcart.evidence import Machine
@@ -39,7 +39,8 @@ def cpu_lacks_instructions(installation: Installation, machine: Machine) -> Iter
     machine, a conda-forge build, or one built from source here.
     """
     found, flags = official(installation), machine.cpu_flags
-    if found is None or not flags or installation.interpreter.architecture not in _INTEL:
+    foreign = machine.architecture not in _INTEL  # emulated: the flags are those of another kind of processor
+    if found is None or not flags or foreign or installation.interpreter.architecture not in _INTEL:
         return
     version = parsed(found.version)
     if version is None:
@@ -87,7 +88,7 @@ def _half_precision(installation: Installation, found: Distribution, machine: Ma
     older = newest_release(
         installation.interpreter.minor, lambda build: bool(build) and "f16c" not in build["instructions"]
     )
-    remedy = (install(installation, *wanted(found.name, older)),) if older else ()
+    remedy = (change_release(installation, found.name, older),) if older else ()
     return Finding(
         Cause.CPU_INSTRUCTIONS,
         "this processor has no F16C: the first float16 operation will end the process",

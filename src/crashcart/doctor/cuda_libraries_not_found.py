@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from crashcart.doctor._cuda import gpu_build, minor, needed, other_majors
+from crashcart.doctor._cuda import gpu_build, minor, needed, other_majors, with_libraries
 from crashcart.doctor._fix import install
 from crashcart.evidence import GpuDevice
 from crashcart.finding import Cause, Confidence, Finding, Level
@@ -66,12 +67,18 @@ def _not_on_the_path(found: Distribution, missing: list[str], folders: list[str]
             "this release does not look there by itself, and neither LD_LIBRARY_PATH nor the loader's cache names them",
         ),
         (
-            f"`export LD_LIBRARY_PATH={':'.join(dict.fromkeys(folders))}:$LD_LIBRARY_PATH` before Python starts",
+            f"`export LD_LIBRARY_PATH=$(printf '%s:' {_all_folders(folders)})$LD_LIBRARY_PATH` before Python starts",
             "or a release that looks there: 2.15.1, or 2.18 and later",
         ),
         Confidence.LIKELY,
         level=Level.RISK,
     )
+
+
+def _all_folders(folders: list[str]) -> str:
+    """NVIDIA's packages all lie in one folder: `…/site-packages/nvidia/*/lib`."""
+    top = folders[0].rpartition("/nvidia/")[0]
+    return f"{shlex.quote(top)}/nvidia/*/lib"
 
 
 def _missing(installation: Installation, found: Distribution, facts: dict[str, Any], missing: list[str]) -> Finding:
@@ -103,7 +110,7 @@ def _remedies(
         folder = aside[0].path.rpartition("/")[0]
         yield f"`export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH` before Python starts"
     if minor(found.version) >= _LOOKS_INTO_WHEELS:
-        yield install(installation, f"tensorflow[and-cuda]=={found.version}")
+        yield install(installation, with_libraries(found.version))
     else:
         yield f"install CUDA {facts['cuda']} and cuDNN {facts['cudnn']}, and name their folder in LD_LIBRARY_PATH"
     yield "`python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"` must then list it"

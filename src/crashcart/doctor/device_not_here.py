@@ -18,6 +18,7 @@ _CONSEQUENCE = {
     "visible": "CUDA shows the program no device from this entry of the list on",
 }
 _HARMLESS = frozenset({"placed", "visible"})
+_MOST_LINES = 5
 
 
 @rule("D306", "device-not-here", Rank.ROOT)
@@ -52,10 +53,14 @@ def device_not_here(
         yield _unread(fault)
     if gpus is None or (installation is not None and installation.find(*OTHER_GPUS) is not None):
         return
+    grouped: dict[tuple[int, str, str | None, bool, int], list[DeviceName]] = {}
     for each in devices_named:
         count = _visible(each, devices_named, gpus, environment)
         if each.device == "GPU" and each.index >= count:
-            yield _finding(each, count, gpus, environment)
+            key = (each.index, each.use, each.where.file, each.conditional, count)
+            grouped.setdefault(key, []).append(each)
+    for (*_, count), names in grouped.items():
+        yield _finding(names, count, gpus)
 
 
 def _visible(
@@ -79,30 +84,54 @@ def _beyond(entry: str, gpus: tuple[GpuDevice, ...]) -> bool:
     return entry.isdecimal() and int(entry) >= len(gpus)
 
 
-def _finding(name: DeviceName, count: int, gpus: tuple[GpuDevice, ...], environment: Environment | None) -> Finding:
-    here = "no GPU is here" if not count else f"{plural(count, 'GPU')} {'is' if count == 1 else 'are'} here"
-    hidden = count < len(gpus) and name.use != "visible"
-    because = [
+def _finding(names: list[DeviceName], count: int, gpus: tuple[GpuDevice, ...]) -> Finding:
+    first = names[0]
+    return Finding(
+        Cause.DEVICE_PLACEMENT,
+        f"the code names GPU {first.index}, and {_here(count)}",
+        tuple(_facts(names, count, gpus)),
+        (
+            f"name a device that is there ({f'the last one is {count - 1}' if count else '`/CPU:0`, `cpu`'})",
+            f"or ask first: `if {_question(first)} > {first.index}:`",
+        ),
+        Confidence.LIKELY if first.conditional else Confidence.CERTAIN,
+        first.where,
+        level=Level.RISK if first.use in _HARMLESS or first.conditional else Level.PROBLEM,
+    )
+
+
+def _here(count: int) -> str:
+    if count < 2:
+        return "only GPU 0 is here" if count else "no GPU is here"
+    return f"only GPUs 0 to {count - 1} are here"
+
+
+def _facts(names: list[DeviceName], count: int, gpus: tuple[GpuDevice, ...]) -> Iterator[str]:
+    yield (
         f"the driver shows {plural(len(gpus), 'device')}"
         if gpus
         else "there is no NVIDIA driver, or it shows no device"
-    ]
-    if hidden:
-        because.append("CUDA_VISIBLE_DEVICES lets fewer through, numbered from 0")
-    because.append(_CONSEQUENCE[name.use])
-    last = f"the last one is {count - 1}" if count else "use the CPU: `/CPU:0`, `cpu`"
-    return Finding(
-        Cause.DEVICE_PLACEMENT,
-        f"the code names GPU {name.index}, and {here}",
-        tuple(because),
-        (
-            f"name a device that is there ({last})",
-            'or ask first: `if len(tf.config.list_physical_devices("GPU")) > ' + f"{name.index}:`",
-        ),
-        Confidence.LIKELY if name.conditional else Confidence.CERTAIN,
-        name.where,
-        level=Level.RISK if name.use in _HARMLESS or name.conditional else Level.PROBLEM,
     )
+    if count < len(gpus) and names[0].use != "visible":
+        yield "CUDA_VISIBLE_DEVICES lets fewer through, numbered from 0"
+    yield _CONSEQUENCE[names[0].use]
+    if names[0].conditional:
+        yield "it stands behind a condition, and matters only if that holds"
+    others = [_spot(each) for each in names[1:]]
+    if others:
+        more = f" and {len(others) - _MOST_LINES} more" if len(others) > _MOST_LINES else ""
+        yield f"also {', '.join(others[:_MOST_LINES])}{more}"
+
+
+def _spot(name: DeviceName) -> str:
+    return f"line {name.where.line}" if name.where.cell is None else f"cell [{name.where.cell}], line {name.where.line}"
+
+
+def _question(name: DeviceName) -> str:
+    """How many devices there are, in the words of the framework that the line belongs to."""
+    if "cuda" in (name.where.source or "").lower() and name.use == "required":
+        return "torch.cuda.device_count()"
+    return 'len(tf.config.list_physical_devices("GPU"))'
 
 
 def _unread(fault: str) -> Finding:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.doctor._builds import newest_release, wanted
+from crashcart.doctor._builds import change_release, newest_release
 from crashcart.doctor._cuda import gpu_build
 from crashcart.doctor._facts import parsed
-from crashcart.doctor._fix import install
 from crashcart.evidence import GpuDevice, Machine
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Installation
@@ -51,7 +50,7 @@ def driver_too_old_for_cuda(
         installation.interpreter.minor,
         lambda build: bool(build) and (parsed(build["driver_windows" if windows else "driver_linux"]) or least) <= here,
     )
-    instead = (f"or a release for this driver: {install(installation, *wanted(found.name, older))}",) if older else ()
+    instead = (f"or a release for this driver: {change_release(installation, found.name, older)}",) if older else ()
     yield Finding(
         Cause.CUDA_MISMATCH,
         f"driver {driver} is too old for the CUDA {facts['cuda']} of {found.name} {found.version}: it will use the CPU",

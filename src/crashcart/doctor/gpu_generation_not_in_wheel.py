@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from crashcart.doctor._builds import newest_release, wanted
+from crashcart.doctor._builds import change_release, newest_release
 from crashcart.doctor._cuda import gpu_build
-from crashcart.doctor._fix import install
 from crashcart.evidence import GpuDevice
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Distribution, Installation
@@ -83,7 +82,7 @@ def _too_old(
     older = newest_release(
         installation.interpreter.minor, lambda build: bool(build) and min(_lists(build)[0]) <= capability
     )
-    remedy = install(installation, *wanted(found.name, older)) if older else None
+    remedy = change_release(installation, found.name, older) if older else None
     return Finding(
         Cause.CUDA_MISMATCH,
         f"{gpu.name} is too old for {found.name} {found.version}: it will use the CPU",

@@ -38,7 +38,8 @@ def interpreter_is_emulated(installation: Installation, machine: Machine) -> Ite
     emulated = machine.architecture in _ARM or (machine.cpu_model or "").startswith("VirtualApple")
     if built not in _INTEL or not emulated or installation.plan is not None:
         return
-    lacks = machine.cpu_flags is not None and bool(machine.cpu_flags) and "avx" not in machine.cpu_flags
+    flags = machine.cpu_flags or frozenset()
+    lacks = "sse2" in flags and "avx" not in flags
     yield Finding(
         Cause.CPU_INSTRUCTIONS,
         f"this Python is built for {built} and runs emulated on an ARM processor",

@@ -65,4 +65,4 @@ def _remedies(limit: MemoryLimit) -> Iterator[str]:
         yield "raise the limit: `docker run --memory 4g …`, `resources.limits.memory: 4Gi` (Kubernetes), `#SBATCH --mem=4G`"
     else:
         yield "use a machine with 4 GB of memory or more; swap space keeps it alive, slowly"
-    yield "for inference alone, a smaller runtime does with less: `pip install tflite-runtime`, or ONNX Runtime"
+    yield "for inference alone, a smaller runtime does with less (LiteRT, ONNX Runtime)"

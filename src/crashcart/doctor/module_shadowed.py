@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crashcart.doctor._facts import TENSORFLOW_NAMES
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Installation, Module, Shadow
 from crashcart.rule import Rank, rule
@@ -78,7 +79,8 @@ def _hides_standard(shadows: list[Shadow]) -> Finding:
 
 def _listed(installation: Installation, module: Module) -> bool:
     """Then the files of a distribution are missing, which is another rule's."""
-    return any(each.name.startswith(module.name) for each in installation.distributions)
+    names = TENSORFLOW_NAMES if module.name == "tensorflow" else (module.name, f"{module.name}-nightly")
+    return installation.find(*names) is not None
 
 
 def _remnant(module: Module) -> Finding:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.doctor._builds import newest_release, official, wanted
+from crashcart.doctor._builds import change_release, newest_release, official
 from crashcart.doctor._facts import build, parsed
-from crashcart.doctor._fix import install
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Distribution, Installation, Interpreter
 from crashcart.rule import Rank, rule
@@ -41,7 +40,8 @@ def no_wheel_for_this_platform(installation: Installation) -> Iterator[Finding]:
     """
     found = official(installation)
     if installation.interpreter.libc == "musl":
-        yield _musl(found)
+        if found is not None or installation.plan is None:
+            yield _musl(found)
         return
     field = _FIELDS.get((installation.interpreter.system, installation.interpreter.architecture in _ARM))
     facts = build(found.version) if found is not None else None
@@ -50,7 +50,7 @@ def no_wheel_for_this_platform(installation: Installation) -> Iterator[Finding]:
     release = newest_release(
         installation.interpreter.minor, lambda build: not build.get(field, "no ").startswith("no ")
     )
-    instead = install(installation, *wanted(found.name, release)) if release else None
+    instead = change_release(installation, found.name, release) if release else None
     yield Finding(
         Cause.LIBRARY_CONFLICT,
         f"{found.name} {found.version} has no wheel for {_called(installation.interpreter)}",

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from crashcart.doctor._builds import (
     all_pythons,
+    change_release,
     new_environment,
     newest_release,
     official,
@@ -16,7 +17,6 @@ from crashcart.doctor._builds import (
     wanted,
 )
 from crashcart.doctor._facts import facts, minor_of
-from crashcart.doctor._fix import install
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Distribution, Installation
 from crashcart.rule import Rank, rule
@@ -24,7 +24,7 @@ from crashcart.rule import Rank, rule
 
 @rule("D201", "no-wheel-for-this-python", Rank.ROOT)
 def no_wheel_for_this_python(installation: Installation) -> Iterator[Finding]:
-    """TensorFlow publishes no wheel for this Python: it cannot be installed, or what lies there cannot be loaded.
+    """TensorFlow has no wheel for this Python: it cannot be installed, or what lies there cannot be loaded.
 
     ## What it means
 
@@ -44,7 +44,8 @@ def no_wheel_for_this_python(installation: Installation) -> Iterator[Finding]:
     that it names for the Python you have.
     """
     found = tensorflow_of(installation)
-    if found is not None and official(installation) is None:
+    unwanted = found is None and installation.plan is not None
+    if unwanted or (found is not None and official(installation) is None):
         return
     misfit = _kind_of_python(installation)
     if misfit is not None:
@@ -84,9 +85,9 @@ def _finding(installation: Installation, found: Distribution | None, headline: s
 
 
 def _too_new_or_old(installation: Installation) -> Iterator[Finding]:
-    """Without TensorFlow, a note; a plan that does not name TensorFlow does not want it."""
+    """Without TensorFlow, a note."""
     minor, known = installation.interpreter.minor, all_pythons()
-    if minor in known or installation.plan is not None:
+    if minor in known:
         return
     newest = newest_release()
     newer = Version(minor) > Version(known[-1])
@@ -133,7 +134,7 @@ def _where_it_is(installation: Installation, found: Distribution, minor: str) ->
 def _remedies(installation: Installation, found: Distribution, pythons: tuple[str, ...]) -> Iterator[str]:
     release = newest_release(installation.interpreter.minor)
     if release is not None:
-        yield install(installation, *wanted(found.name, release))
+        yield change_release(installation, found.name, release)
     if found.version:
         command = new_environment(installation, pythons[-1], *wanted(found.name, found.version))
         yield f"or keep the release, with another Python: {command}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crashcart.doctor._releases import tensorflow_of
 from crashcart.evidence import GpuDevice, Machine
 from crashcart.finding import Cause, Confidence, Finding, Level
+from crashcart.installation import Installation
 from crashcart.rule import Rank, rule
 from crashcart.units import GIB, KIB, duration, plural, size
 
@@ -25,7 +27,9 @@ _SHORT_CPU_S = 3600
 
 
 @rule("D403", "process-limits-low", Rank.KIND)
-def process_limits_low(machine: Machine, gpus: tuple[GpuDevice, ...] | None = None) -> Iterator[Finding]:
+def process_limits_low(
+    machine: Machine, gpus: tuple[GpuDevice, ...] | None = None, installation: Installation | None = None
+) -> Iterator[Finding]:
     """A limit on the process's address space, threads, stack, open files, file size or processor time is low.
 
     ## What it means
@@ -46,9 +50,10 @@ def process_limits_low(machine: Machine, gpus: tuple[GpuDevice, ...] | None = No
     (`LimitNOFILE=`), or for the container (`--pids-limit`, `--ulimit`).
     """
     limits = machine.rlimits or {}
-    yield from _address_space(limits.get("as"), bool(gpus))
-    yield from _threads(machine)
-    yield from _stack(limits.get("stack"))
+    if installation is None or tensorflow_of(installation) is not None:
+        yield from _address_space(limits.get("as"), bool(gpus))
+        yield from _threads(machine)
+        yield from _stack(limits.get("stack"))
     yield from _others(limits.get("nofile"), limits.get("fsize"), limits.get("cpu"))
 
 
@@ -73,8 +78,12 @@ def _address_space(most: int | None, gpu: bool) -> Iterator[Finding]:
         )
         yield _finding("training will run out of address space", facts, remedy)
     elif gpu:
-        facts = (said, "CUDA reserves address space for all memory of the machine and its devices at once")
-        yield _finding("a limit on address space keeps CUDA from starting", facts, remedy)
+        facts = (
+            said,
+            "CUDA reserves address space for the machine's and the devices' memory at once (not measured here)",
+        )
+        headline = "a limit on address space may keep CUDA from starting"
+        yield Finding(Cause.PROCESS_LIMIT, headline, facts, (remedy,), Confidence.POSSIBLE, level=Level.RISK)
 
 
 def _threads(machine: Machine) -> Iterator[Finding]:
@@ -99,7 +108,9 @@ def _threads(machine: Machine) -> Iterator[Finding]:
     headline = f"only {plural(most, 'thread')} and processes are allowed: TensorFlow's threads " + (
         "cannot all start, and the program will abort" if most < needed else "leave little room for others"
     )
-    yield _finding(headline, facts, remedy, Level.PROBLEM if most < needed else Level.RISK)
+    # The user's own limit does not bind root, who started many a container.
+    binds = most < needed and source in machine.task_limits
+    yield _finding(headline, facts, remedy, Level.PROBLEM if binds else Level.RISK)
 
 
 def _stack(most: int | None) -> Iterator[Finding]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crashcart.doctor._facts import facts
 from crashcart.evidence import Environment
 from crashcart.finding import Cause, Confidence, Finding, Level
+from crashcart.probe.named_paths import preloaded
 from crashcart.rule import Rank, rule
 
 _ALLOCATOR = re.compile(r"lib(tcmalloc|jemalloc|mimalloc)\w*")
@@ -16,7 +17,9 @@ _SHOWN = {"gpu": Cause.GPU_MEMORY, "host": Cause.HOST_MEMORY}
 
 
 @rule("D502", "setting-changes-memory", Rank.KIND)
-def setting_changes_memory(environment: Environment) -> Iterator[Finding]:
+def setting_changes_memory(
+    environment: Environment, files: Mapping[str, int | None] | None = None
+) -> Iterator[Finding]:
     """A variable of the environment is set that changes how TensorFlow, Python or the C library use memory.
 
     ## What it means
@@ -40,7 +43,12 @@ def setting_changes_memory(environment: Environment) -> Iterator[Finding]:
         for name, value in environment.variables.items()
         if name in knobs and (effect := _effect(knobs[name], value)) is not None
     ]
-    preload = _ALLOCATOR.search(environment.variables.get("LD_PRELOAD", ""))
+    there = [
+        each
+        for each in preloaded(environment.variables.get("LD_PRELOAD", ""))
+        if (files or {}).get(each, 0) is not None
+    ]
+    preload = _ALLOCATOR.search(" ".join(there))
     if preload:
         words = f"{preload[1]} serves memory in place of the C library: mostly less growth over time, sometimes slower"
         told.append(("LD_PRELOAD", environment.variables["LD_PRELOAD"], words, "host"))

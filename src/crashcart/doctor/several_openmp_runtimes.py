@@ -56,19 +56,16 @@ def _copies(installation: Installation) -> list[SharedLibrary]:
 
 def _several(installation: Installation, copies: list[SharedLibrary]) -> Finding:
     in_conda = installation.interpreter.kind == "conda"
+    names = ", ".join(sorted({each.name for each in copies}))
     return Finding(
         Cause.OPENMP_CONFLICT,
-        f"{len(copies)} OpenMP runtimes that do not bear each other: {', '.join(sorted({each.name for each in copies}))}",
+        f"{len(copies)} OpenMP runtimes that do not bear each other: {names}",
         tuple(f"{each.path} (by {each.owner or 'an unknown package'})" for each in copies[:6]),
         (
-            "`conda install nomkl`, or install all of NumPy, SciPy, PyTorch and scikit-learn with conda, none with pip"
+            "`conda install nomkl`, and install NumPy, SciPy, PyTorch and scikit-learn with conda alone, none with pip"
             if in_conda
-            else "install these packages again, all from one source: `python -m pip install --force-reinstall "
-            + " ".join(
-                sorted({each.owner for each in copies if each.owner and each.owner.isidentifier()}) or ["PACKAGE"]
-            )
-            + "`",
-            "it ends a program (OMP: Error #15) only if one process loads two of them; run your imports once to see",
+            else "install them where they share one: `conda create -n work -c conda-forge pytorch scikit-learn faiss-cpu …`",
+            "it matters only if one process loads two of them: import your packages together once; OMP: Error #15 says so",
         ),
         Confidence.POSSIBLE,
         level=Level.RISK,

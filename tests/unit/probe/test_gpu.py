@@ -50,6 +50,11 @@ class FakeLibrary(ModuleType):
     def nvmlDeviceGetMemoryInfo(self, handle: int) -> SimpleNamespace:  # noqa: N802
         return SimpleNamespace(total=16 * GIB, free=(12 - handle) * GIB)
 
+    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> tuple[int, int]:  # noqa: N802
+        if handle:
+            raise FakeError("Not Supported")
+        return 7, 5
+
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[SimpleNamespace]:  # noqa: N802
         return [SimpleNamespace(pid=pid, usedGpuMemory=held) for pid, held in self.held[handle].items()]
 
@@ -81,7 +86,7 @@ def test_without_a_driver_the_library_is_not_even_imported(tmp_path: Path, monke
 
 def test_devices_with_their_processes(with_driver: Path, library: FakeLibrary) -> None:
     assert read_gpus(with_driver) == (
-        GpuDevice(0, "Tesla T4 number 0", 16 * GIB, 12 * GIB, "550.54.15", {77: 3 * GIB, 78: None}),
+        GpuDevice(0, "Tesla T4 number 0", 16 * GIB, 12 * GIB, "550.54.15", {77: 3 * GIB, 78: None}, "7.5"),
         GpuDevice(1, "Tesla T4 number 1", 16 * GIB, 11 * GIB, "550.54.15", {77: GIB}),
     )
     assert absent_reason(with_driver) == ""

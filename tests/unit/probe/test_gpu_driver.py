@@ -31,17 +31,19 @@ print(reader.count, reader.use(), reader.name(0), reader.processes(0), reader.us
 @pytest.mark.parametrize("flags", [(), ("-DOLD_DRIVER",)], ids=["a driver of today", "a driver older than the package"])
 def test_name_size_free_memory_and_processes(tmp_path: Path, flags: tuple[str, ...]) -> None:
     driver = Driver(tmp_path, *flags)
-    driver.say(Gpu(4 * GIB, held={77: 3 * GIB, 78: None}), Gpu(0, 80 * GIB, name="NVIDIA A100-SXM4-80GB"))
+    driver.say(
+        Gpu(4 * GIB, held={77: 3 * GIB, 78: None}), Gpu(0, 80 * GIB, name="NVIDIA A100-SXM4-80GB", capability="8.0")
+    )
     devices, reason = json.loads(driver.run(READ).stdout)
     assert reason == ""
     assert devices == [
         {
             "index": 0, "name": "Tesla T4", "total_bytes": 16 * GIB, "free_bytes": 12 * GIB, "driver": "550.54.15",
-            "processes": {"77": 3 * GIB, "78": None},
+            "processes": {"77": 3 * GIB, "78": None}, "capability": "7.5",
         },
         {
             "index": 1, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 80 * GIB, "free_bytes": 80 * GIB,
-            "driver": "550.54.15", "processes": {},
+            "driver": "550.54.15", "processes": {}, "capability": "8.0",
         },
     ]  # fmt: skip
 
@@ -60,3 +62,11 @@ def test_a_library_without_its_driver(tmp_path: Path) -> None:
     devices, reason = json.loads(Driver(tmp_path).run(READ).stdout)
     assert devices is None
     assert reason == "the NVIDIA driver does not answer: Driver Not Loaded"
+
+
+def test_a_driver_that_was_updated_without_a_restart(tmp_path: Path) -> None:
+    driver = Driver(tmp_path)
+    driver.say(Gpu(0))
+    devices, reason = json.loads(driver.run(READ, STAND_IN_ERROR="18").stdout)
+    assert devices is None
+    assert reason == "the NVIDIA driver does not answer: RM has detected an NVML/RM version mismatch."

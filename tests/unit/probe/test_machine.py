@@ -49,3 +49,39 @@ def test_this_machine() -> None:
     assert found.system == "Linux"
     assert found.cores == len(os.sched_getaffinity(0))
     assert found.boot_id == boot_id()
+
+
+def test_the_processors_own_architecture_under_emulation(machine: Find, tmp_path: Path) -> None:
+    root = shutil.copytree(machine("no-cgroup"), tmp_path / "machine")
+    assert os.uname().machine != "x86_64" or read_machine(300, root).architecture == "aarch64"
+    (root / "proc/sys/kernel").mkdir(parents=True, exist_ok=True)
+    (root / "proc/sys/kernel/arch").write_text("riscv64\n")
+    assert read_machine(300, root).architecture == "riscv64"
+
+
+def test_promises_of_memory(machine: Find, tmp_path: Path) -> None:
+    root = shutil.copytree(machine("v1-flat"), tmp_path / "machine")
+    assert read_machine(1, root).overcommit is None
+    (root / "proc/sys/vm").mkdir(parents=True, exist_ok=True)
+    (root / "proc/sys/vm/overcommit_memory").write_text("2\n")
+    (root / "proc/meminfo").write_text("MemTotal: 16 kB\nCommitLimit:    12341208 kB\nCommitted_AS:    1108808 kB\n")
+    found = read_machine(1, root)
+    assert (found.overcommit, found.commit_limit_bytes, found.committed_bytes) == (2, 12341208 * 1024, 1108808 * 1024)
+
+
+def test_cards_on_the_bus_with_and_without_a_driver(machine: Find, tmp_path: Path) -> None:
+    root = shutil.copytree(machine("v1-flat"), tmp_path / "machine")
+    assert (read_machine(1, root).nvidia_cards, read_machine(1, root).nvidia_driver) == (None, False)
+    for name, vendor, kind in (
+        ("0000:01:00.0", "0x10de", "0x030200"),
+        ("0000:01:00.1", "0x10de", "0x040300"),
+        ("0000:02:00.0", "0x8086", "0x030000"),
+    ):
+        device = root / "sys/bus/pci/devices" / name
+        device.mkdir(parents=True)
+        (device / "vendor").write_text(f"{vendor}\n")
+        (device / "class").write_text(f"{kind}\n")
+    assert read_machine(1, root).nvidia_cards == 1, "its sound device and Intel's card do not count"
+    (root / "proc/driver/nvidia").mkdir(parents=True)
+    (root / "proc/driver/nvidia/version").touch()
+    assert read_machine(1, root).nvidia_driver is True

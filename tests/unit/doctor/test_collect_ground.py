@@ -1,0 +1,98 @@
+"""The evidence of a machine with an NVIDIA driver, and the rules over it, through the command's own path."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashcart.doctor import examine_ground
+from crashcart.doctor.collect import collect
+from crashcart.finding import Level
+from tests.nvml.driver import GIB, Driver, Gpu
+
+DOCTOR = """
+import json, os, pathlib
+from crashcart.doctor import examine_ground
+from crashcart.doctor.collect import collect
+code = [os.environ["CODE"]] if "CODE" in os.environ else []
+evidence = collect(code=code, root=pathlib.Path(os.environ["ROOT"]))
+report = examine_ground(evidence)
+print(json.dumps([[f.code, f.level.value, f.headline, f.where and f.where.line] for f in report.findings if f.code[1] in "3"]))
+"""
+
+
+def found(driver: Driver, **options: Any) -> list[list[Any]]:
+    answer: list[list[Any]] = json.loads(driver.run(DOCTOR, **options).stdout)
+    return answer
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    made = Driver(tmp_path)
+    made.say(Gpu(0))
+    return made
+
+
+def test_a_free_gpu_is_worth_a_note_at_most(driver: Driver) -> None:
+    assert {level for _, level, _, _ in found(driver)} <= {"note"}
+
+
+def test_a_hidden_gpu_and_one_that_others_hold(driver: Driver) -> None:
+    driver.say(Gpu(15 * GIB, held={77: 15 * GIB}))
+    codes = {code: (level, headline) for code, level, headline, _ in found(driver, CUDA_VISIBLE_DEVICES="1")}
+    assert codes["D308"] == ("risk", "GPU 0 (Tesla T4) has 1.00 GiB of 16.0 GiB free")
+    assert codes["D305"][0] == "risk"
+
+
+def test_a_driver_that_refuses(driver: Driver) -> None:
+    codes = {code: headline for code, _, headline, _ in found(driver, STAND_IN_ERROR="18")}
+    assert "version mismatch" in codes["D307"]
+
+
+def test_a_device_that_the_code_names(driver: Driver, tmp_path: Path) -> None:
+    code = tmp_path / "train.py"
+    code.write_text('import torch\nmodel.to("cuda:0")\nmodel.to("cuda:1")\n')
+    named = [each for each in found(driver, CODE=str(code)) if each[0] == "D306"]
+    assert named == [["D306", "problem", "the code names GPU 1, and 1 GPU is here", 3]]
+
+
+def test_without_a_driver_there_are_no_devices(tmp_path: Path) -> None:
+    evidence = collect(root=tmp_path)
+    assert evidence.gpus == ()
+    assert "gpus" not in evidence.absent and "train.py" in evidence.absent["devices_named"]
+
+
+def test_only_telling_variables_are_kept_and_secrets_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
+    monkeypatch.setenv("FAVOURITE_COLOUR", "blue")
+    monkeypatch.setenv("TF_GPU_ALLOCATOR", "cuda_malloc_async")
+    monkeypatch.setenv("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
+    evidence = collect(root=tmp_path)
+    assert evidence.environment is not None
+    kept = evidence.environment.variables
+    assert "AWS_SECRET_ACCESS_KEY" not in kept and "FAVOURITE_COLOUR" not in kept
+    assert kept["TF_GPU_ALLOCATOR"] == "cuda_malloc_async"
+    assert kept["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] == "python"
+
+
+def test_code_that_cannot_be_parsed_is_said(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("def (:\n")
+    evidence = collect(code=[str(tmp_path / "train.py")], root=tmp_path)
+    report = examine_ground(evidence)
+    notes = [each for each in report.findings if each.code == "D306"]
+    assert [each.level for each in notes] == [Level.NOTE]
+    assert "train.py, line 1" in notes[0].because[0]
+
+
+def test_the_environment_of_these_tests_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a machine's limits and disks are is not ours to say; its Python, platform, libraries and settings are right."""
+    for name in ("CUDA_VISIBLE_DEVICES", "KMP_DUPLICATE_LIB_OK", "PYTHONPATH", "LD_LIBRARY_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    report = examine_ground(collect())
+    grave = [each for each in report.findings if each.level is not Level.NOTE and each.code[:2] in ("D2", "D5")]
+    assert [each.headline for each in grave] == []
+    assert [each for each in report.unchecked if "failed" in " ".join(each.missing)] == []
