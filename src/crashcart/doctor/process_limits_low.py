@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.doctor._releases import tensorflow_of
+from crashcart.doctor._builds import tensorflow_of
 from crashcart.evidence import GpuDevice, Machine
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Installation
