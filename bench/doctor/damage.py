@@ -39,9 +39,7 @@ def _missing_files(site: Path) -> None:
 
 
 def _only_a_folder(site: Path) -> None:
-    """TensorFlow was removed; files that were written later keep its folder."""
-    (info,) = site.glob("tensorflow-*.dist-info")
-    shutil.rmtree(info)
+    """What an interrupted removal leaves: the metadata, and a folder without `__init__`."""
     shutil.rmtree(site / "tensorflow")
     (site / "tensorflow" / "python").mkdir(parents=True)
 

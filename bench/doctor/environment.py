@@ -25,6 +25,10 @@ class Environment:
     variables: Mapping[str, str] = field(default_factory=dict)
     damage: tuple[str, ...] = ()
     """What was done to the files, by the names in `damage.py`."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Limits of the process that doctor runs in, by the names of `resource` (NOFILE, AS…)."""
+    code: str = ""
+    """A program of the user, which is named to doctor."""
     plan: tuple[str, str] | None = None
     """A file's name and text: nothing is installed, the plan is judged."""
     expect: Mapping[str, str] = field(default_factory=dict)

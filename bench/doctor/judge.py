@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -80,7 +81,9 @@ class Judged:
 def arguments(environment: Environment, folder: Path) -> list[str]:
     """Make the environment, or write the plan; what the command is asked."""
     if environment.plan is None:
-        return ["--python", str(build(environment, folder / "venv"))]
+        code = ["train.py"] if environment.code else []
+        (folder / "train.py").write_text(environment.code, encoding="utf-8")
+        return ["--python", str(build(environment, folder / "venv")), *code]
     name, text = environment.plan
     (folder / name).write_text(text, encoding="utf-8")
     version = [] if name.startswith(("pyproject", "environment")) else ["--python-version", environment.python]
@@ -91,7 +94,14 @@ def variables(environment: Environment, folder: Path) -> dict[str, str]:
     """The environment's own settings, over those of this process that no TensorFlow looks at."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_QUIET)}
     own = {name: value.format(folder=folder) for name, value in environment.variables.items()}
+    if "PYTHONPATH" in own:  # crashcart itself may be found by it
+        own["PYTHONPATH"] = os.pathsep.join(filter(None, (own["PYTHONPATH"], kept.get("PYTHONPATH"))))
     return {**kept, **own}
+
+
+def _limit(limits: Mapping[str, int]) -> None:
+    for name, most in limits.items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
 
 
 def judge(environment: Environment, folder: Path) -> Judged:
@@ -100,8 +110,9 @@ def judge(environment: Environment, folder: Path) -> Judged:
     command = [sys.executable, "-m", "crashcart", "doctor", *words, "--json"]
     began_s = time.monotonic()
     done = subprocess.run(
-        command, cwd=folder, env=variables(environment, folder), capture_output=True, text=True, timeout=120
-    )
+        command, cwd=folder, env=variables(environment, folder), capture_output=True, text=True, timeout=120,
+        preexec_fn=lambda: _limit(environment.limits),
+    )  # fmt: skip
     seconds = time.monotonic() - began_s
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{environment.name}: exit code {done.returncode}: {done.stderr.strip()[-500:]}")

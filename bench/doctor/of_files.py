@@ -11,5 +11,5 @@ OF_FILES = (
     Environment("broken-metadata", "NumPy's METADATA is not text", "3.11", TF215, damage=("broken-metadata",), expect={"D111": "risk"}),
     Environment("empty-metadata", "keras' METADATA is empty", "3.11", TF218, damage=("empty-metadata",), expect={"D111": "risk"}),
     Environment("missing-files", "parts of TensorFlow are gone", "3.11", TF218, damage=("missing-files",), expect={"D112": PROBLEM}),
-    Environment("only-a-folder", "a remnant of TensorFlow gives an empty module", "3.11", TF218, damage=("only-a-folder",), expect={"D112": PROBLEM}),
+    Environment("only-a-folder", "listed, and only a folder is left", "3.11", TF218, damage=("only-a-folder",), expect={"D112": PROBLEM}),
 )  # fmt: skip

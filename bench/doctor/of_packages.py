@@ -47,7 +47,7 @@ OF_PACKAGES = (
     Environment("numpy2-fresh-2.10", "pip itself chose NumPy 2", "3.10", ("tensorflow==2.10.1",), expect={"D101": PROBLEM}),
     Environment("numpy1.24-under-2.6", "NumPy 1.24 under 2.6", "3.8", put={**PUT26, "numpy": "1.24.4"}, expect={"D101": PROBLEM}, also=UNMET),
     Environment("numpy1.21-under-2.5", "recurrent layers fail", "3.8", put={**PUT25, "numpy": "1.21.6"}, expect={"D101": PROBLEM}, also=UNMET),
-    Environment("protobuf4-under-2.9", "protobuf 4 under 2.9", "3.9", TF29, {"protobuf": "4.25.8"}, expect={"D102": PROBLEM}),
+    Environment("protobuf4-under-2.9", "protobuf 4 under 2.9", "3.9", TF29, {"protobuf": "4.25.8", "importlib-metadata": "8.7.0", "zipp": "3.23.0"}, expect={"D102": PROBLEM}),
     Environment("protobuf3-under-2.20", "too old for 2.20", "3.12", TF220, {"protobuf": "3.20.3"}, expect={"D102": PROBLEM}),
     Environment("protobuf5-under-2.21", "too old for 2.21", "3.13", TF221, {"protobuf": "5.29.5"}, expect={"D102": PROBLEM}),
     Environment("protobuf-5.28.0-under-2.20", "in the declared range, and fails", "3.12", TF220, {"protobuf": "5.28.0"}, expect={"D102": PROBLEM}),

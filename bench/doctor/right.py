@@ -18,7 +18,7 @@ RIGHT = (
     Environment("numpy-1.26-under-2.13", "above the declared range, works", "3.11", ("tensorflow==2.13.1",), {"numpy": "1.26.4"}),
     Environment("newer-than-pinned-under-2.6", "old exact pins, newer works", "3.8", put={**PUT26, "numpy": "1.19.5", "six": "1.17.0", "absl-py": "2.1.0", "termcolor": "2.4.0"}),
     Environment("tf-keras-one-minor-off", "tf-keras 2.17 with 2.18 works", "3.11", TF218, {"tf-keras": "2.17.0"}),
-    Environment("jax-beside-2.18", "jax and TensorFlow in one environment", "3.11", TF218, {"jax": "0.4.38", "jaxlib": "0.4.38"}),
+    Environment("jax-beside-2.18", "jax and TensorFlow in one environment", "3.11", TF218, {"jax": "0.4.38", "jaxlib": "0.4.38", "scipy": "1.14.1"}),
     Environment("plan-newest", "a plan that only names tensorflow", "3.11", plan=("requirements.txt", "tensorflow\n")),
     Environment("plan-2.10-capped", "a plan that caps NumPy", "3.10", plan=("requirements.txt", "tensorflow==2.10.1\nnumpy<2\n")),
 )  # fmt: skip
