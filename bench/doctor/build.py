@@ -7,10 +7,14 @@ earlier one's files. Does not cover: code that could be imported; nothing here i
 
 from __future__ import annotations
 
+import atexit
 import base64
 import hashlib
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +46,7 @@ def packages(environment: Environment) -> dict[str, str]:
 
 def build(environment: Environment, folder: Path) -> Path:
     """The environment in the folder; its interpreter."""
-    python = interpreter(environment.python)
-    if python is None:
-        raise LookupError(f"no Python {environment.python} here")
-    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True, capture_output=True)
+    shutil.copytree(_empty(environment.python), folder, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
     metadata = recorded()["metadata"]
     for name, version in packages(environment).items():
@@ -53,6 +54,18 @@ def build(environment: Environment, folder: Path) -> Path:
     for each in environment.damage:
         DAMAGE[each](site)
     return folder / "bin" / "python"
+
+
+@cache
+def _empty(version: str) -> str:
+    """A venv of this Python with nothing in it, to be copied: making one takes longer than judging it."""
+    python = interpreter(version)
+    if python is None:
+        raise LookupError(f"no Python {version} here")
+    folder = tempfile.mkdtemp(prefix="crashcart-empty-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True, capture_output=True)
+    return folder
 
 
 def _install(site: Path, name: str, version: str, metadata: Mapping[str, Any]) -> None:
@@ -70,9 +83,10 @@ def _module(name: str, version: str) -> dict[str, str]:
     module = _MODULES.get(name, name.replace("-", "_"))
     if not module:
         return {}
+    files = _OWN_FILES if module in ("tensorflow", "keras", "numpy") else _OWN_FILES[:1]
     head = f'"""{name} {version}."""\n'
     # Releases differ in size as real ones do: by which of two a file was written is seen from it.
-    return {f"{module}/{each}": head + f"# {each}\n" * (1 + sum(map(ord, version)) % 7) for each in _OWN_FILES}
+    return {f"{module}/{each}": head + f"# {each}\n" * (1 + sum(map(ord, version)) % 7) for each in files}
 
 
 def _write(site: Path, path: str, text: str) -> str:

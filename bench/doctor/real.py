@@ -2,6 +2,8 @@
 
 python -m bench.doctor --real [--only NAME]
 
+What was seen is kept in `real.json` as it comes, so that a long run may be taken in parts.
+
 Covers: whether what doctor calls broken really fails, and whether its first remedy, carried out as it stands, makes it
 work; likewise for plans, whose file is changed as doctor says. Right environments have to run and to be left alone.
 Does not cover: speed. Each is built in a folder of its own, one at a time, and deleted; wheels of 200 MB and more are fetched.
@@ -36,6 +38,7 @@ data = tf.data.Dataset.from_tensor_slices((np.ones((8, 5, 3), "float32"), np.one
 model.fit(data, verbose=0)
 print("WORKS", tf.__version__, np.__version__)
 """
+RESULTS = Path(__file__).resolve().parent / "real.json"
 _INSTALL_S = 1800
 _RUN_S = 600
 
@@ -99,16 +102,29 @@ def main(only: Sequence[str] | None = None) -> int:
     here = [each for each in chosen if interpreter(each.python)]
     for each in (each for each in chosen if each not in here):
         print(f"{each.name:28} not here: no Python {each.python}")
-    truths = []
     for each in here:
         with tempfile.TemporaryDirectory(prefix="crashcart-real-") as folder:
-            truths.append(_truth(each, Path(folder)))
-        print(f"{each.name:28} {_words(truths[-1])}", flush=True)
-    summary = summarise(truths, len(chosen) - len(here))
+            truth = _truth(each, Path(folder))
+        _keep(truth)
+        print(f"{each.name:28} {_words(truth)}", flush=True)
+    truths = kept()
+    summary = summarise(truths, len(REAL) - len(truths))
     print("\n" + summary)
-    if not only:
-        write_section("Environments built for real", "make bench-doctor-real", summary)
+    write_section("Environments built for real", "make bench-doctor-real", summary)
     return 0 if all(each.agrees and each.after in ("", "works") for each in truths) else 1
+
+
+def kept() -> list[Truth]:
+    """What was seen, in the order of the list."""
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    return [Truth(each, **known[each.name]) for each in REAL if each.name in known]
+
+
+def _keep(truth: Truth) -> None:
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    remedy = re.sub(r"[^\s`]*crashcart-real-[^\s`]*/bin/python", "…/bin/python", truth.remedy)
+    known[truth.real.name] = {"before": truth.before, "said": [*truth.said], "remedy": remedy, "after": truth.after}
+    RESULTS.write_text(json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _truth(real: Real, folder: Path) -> Truth:
@@ -141,7 +157,8 @@ def _pip(python: Path, words: Sequence[str]) -> str:
     command = [str(python), "-m", "pip", *words, "--no-cache-dir", "--disable-pip-version-check", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_S)
     lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-    return "" if done.returncode == 0 else f"pip: {lines[-1] if lines else done.returncode}"
+    said = re.sub(r":? for help visit.*", "", lines[-1]) if lines else f"exit code {done.returncode}"
+    return "" if done.returncode == 0 else f"pip: {said}"
 
 
 def _run(python: Path, real: Real, folder: Path, without: Sequence[str] = ()) -> str:
@@ -222,11 +239,11 @@ def summarise(truths: Sequence[Truth], absent: int) -> str:
         ),
     ]
     if absent:
-        lines.insert(1, f"{absent} more were not built: there was no interpreter for them here.")
+        lines.insert(1, f"{absent} more were not built yet.")
     return "\n\n".join(lines)
 
 
 def _row(truth: Truth) -> list[str]:
-    remedy = re.sub(r"[^\s`]*crashcart-real-[^\s`]*/bin/python", "…/bin/python", truth.remedy)
-    cells = [truth.real.name, truth.real.python, truth.before, ", ".join(truth.said) or "nothing", remedy, truth.after]
+    said = ", ".join(truth.said) or "nothing"
+    cells = [truth.real.name, truth.real.python, truth.before, said, truth.remedy, truth.after]
     return [each.replace("|", "\\|") for each in cells]
