@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.doctor.choices import compare
 from bench.doctor.environment import Environment
 from bench.doctor.interpreters import interpreter
 from bench.doctor.judge import Judged, judge
@@ -73,6 +74,12 @@ def summarise(rows: Sequence[Judged], absent: int) -> str:
         ),
         table(["right environment", "what makes it one", "Python", "result"], [_right_row(row) for row in right]),
     ]
+    choices = compare()
+    lines.insert(
+        1,
+        f"Plans: for {choices.plans} of them pip's own choice was recorded; of {choices.same + len(choices.other)} versions, doctor "
+        f"took {choices.same} to be the same." + "".join(f" Not: {each}." for each in choices.other[:5]),
+    )
     if absent:
         lines.insert(1, f"{absent} more were not judged: there was no interpreter for them here.")
     return "\n\n".join(lines)
