@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES
-from crashcart.doctor._releases import requires_of
-from crashcart.doctor._requirements import demands_of, requirement_name
+from crashcart.doctor._releases import matching, requires_of
+from crashcart.doctor._requirements import demands_of, requirement_name, requirement_specifier
 from crashcart.evidence import Environment
-from crashcart.installation import Distribution, Installation, Module
+from crashcart.installation import Distribution, Installation, Interpreter, Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,21 @@ def _distributions(installation: Installation, change: Change, gone: set[str]) -
     fresh = [_brought(Distribution(name, None, folder), brought[name]) for name in brought if name not in seen]
     yield from fresh
     there = seen | brought.keys() | {*TENSORFLOW_NAMES}
+    yield from _brought_along(installation.interpreter, change, there, folder)
+
+
+def _brought_along(interpreter: Interpreter, change: Change, there: set[str], folder: str) -> Iterator[Distribution]:
+    """What the installer chooses by itself: the newest that the new packages accept, whatever those that are there say.
+
+    What these need in turn, it brings as well.
+    """
     new = [_brought(Distribution(name, None, folder), version) for name, version in change.install]
-    asked = [demand.name for each in new for demand in demands_of(each, installation.interpreter)]
-    names = dict.fromkeys([*map(requirement_name, change.ask), *asked])
-    yield from (Distribution(name, None, folder, requires=()) for name in names if name not in there)
+    ranges = {demand.name: demand.requirement.specifier for each in new for demand in demands_of(each, interpreter)}
+    ranges |= {requirement_name(each): requirement_specifier(each) for each in change.ask}
+    for name, specifier in ranges.items():
+        if name not in there:
+            newest = next(iter(matching(name, str(specifier), interpreter)), None)
+            yield Distribution(name, newest, folder, requires=())
 
 
 def _deleted(distribution: Distribution, change: Change) -> bool:

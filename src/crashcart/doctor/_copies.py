@@ -15,6 +15,7 @@ from crashcart.doctor._requirements import demands_of
 from crashcart.doctor._trouble import Trouble
 from crashcart.finding import Confidence, Level
 from crashcart.installation import Distribution, Installation
+from crashcart.units import plural
 
 _MOST_NAMED = 8
 
@@ -62,6 +63,20 @@ def twice(state: State) -> Iterator[Trouble]:
                 ),
             ),
             about=frozenset({name}),
+        )
+
+
+def left_behind(state: State) -> Iterator[Trouble]:
+    """What pip renamed before it wrote the new files, and did not come to delete."""
+    found = state.installation.leftovers
+    if found:
+        yield Trouble(
+            key="left-behind",
+            headline=f"an interrupted pip left {plural(len(found), 'entry', 'entries')} behind",
+            because=(*found[:_MOST_NAMED], "pip warns of an invalid distribution; nothing else comes of it"),
+            level=Level.NOTE,
+            confidence=Confidence.CERTAIN,
+            cures=(Change(delete=found),),
         )
 
 

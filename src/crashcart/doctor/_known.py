@@ -33,14 +33,15 @@ def known(state: State, rule: str | None = None) -> Iterator[Trouble]:
 def _trouble(record: Mapping[str, Any], state: State) -> Trouble:
     names = _names(record["when"], state)
     words = {name: _called(state, name) for name in names} | {"minor": _minor(state)}
+    cures = tuple(islice(_cures(record, state), _MOST_CURES))
     return Trouble(
         key=record["id"],
         headline=_filled(record["headline"], words),
         because=tuple(_because(record, words, state, names)),
         level=Level(record["level"]),
         confidence=_confidence(record, state, names),
-        cures=tuple(islice(_cures(record, state), _MOST_CURES)),
-        advice=tuple(_filled(each, words) for each in record["advice"]),
+        cures=cures,
+        advice=(*([] if cures else _no_release(record, state)), *(_filled(each, words) for each in record["advice"])),
         about=frozenset(names),
     )
 
@@ -121,6 +122,15 @@ def _cure(cure: Mapping[str, Any], state: State) -> Iterator[Change]:
         tensorflow = state.tensorflow
         actual = tensorflow.name if name == "tensorflow" and tensorflow is not None else name
         yield Change(install=((actual, version),)) + rest
+
+
+def _no_release(record: Mapping[str, Any], state: State) -> Iterator[str]:
+    """Why there is no cure: what would be needed has no wheel for this Python."""
+    for cure in record["cures"][:1]:
+        python = state.installation.interpreter.minor
+        for name, specifier in cure.get("install", {}).items():
+            wanted = f"{name}{specifier.replace('{minor}', _minor(state))}"
+            yield f"no release of {wanted} is known for Python {python}: use another Python, or another TensorFlow"
 
 
 def _versions(name: str, specifier: str, state: State) -> tuple[str, ...]:

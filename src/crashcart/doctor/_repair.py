@@ -87,7 +87,7 @@ def cure(state: State, trouble: Trouble) -> Cure | None:
 
 def mend(state: State) -> Cure | None:
     """One change that cures all troubles that can be cured; None where there is nothing to do."""
-    change = Change()
+    change = _all_missing(state)
     given_up: set[str] = set()
     for _ in range(_MOST_STEPS):
         after = changed(state, change)
@@ -102,6 +102,15 @@ def mend(state: State) -> Cure | None:
     after = changed(state, change)
     remaining = tuple(each for each in troubles(after) if each.level is not Level.NOTE)
     return Cure(change, remaining, *_refused(after, change)) if change else None
+
+
+def _all_missing(state: State) -> Change:
+    """Everything that is missing, in one go: one by one, what comes first would let the installer choose the rest."""
+    change = Change()
+    for each in missing_troubles(state):
+        if each.level is not Level.NOTE:
+            change += each.cures[0]
+    return change
 
 
 def _keys(found: Iterable[Trouble]) -> set[str]:

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 
 from crashcart.doctor._facts import parsed
 from crashcart.installation import Distribution, Installation, Interpreter
@@ -56,9 +57,10 @@ def requirement_name(text: str) -> str:
     return canonical(requirement.name if requirement is not None else text)
 
 
-def refused_by(installation: Installation, name: str, version: str) -> list[Demand]:
-    """The demands that this version of a distribution does not meet."""
-    return [each for each in demands(installation) if each.name == name and not meets(each.requirement, version)]
+def requirement_specifier(text: str) -> SpecifierSet:
+    """The range in `numpy>=1.26`."""
+    requirement = _parsed(text)
+    return requirement.specifier if requirement is not None else SpecifierSet()
 
 
 def meets(requirement: Requirement, version: str) -> bool:

@@ -59,7 +59,7 @@ def missing_troubles(state: State) -> Iterator[Trouble]:
         yield Trouble(
             key=f"missing:{each.name}",
             headline=f"{each.name} is not installed, and {_who(each)}",
-            because=(f"{each.demands[0]}{consequence}",),
+            because=(str(each.demands[0]), *([consequence] if consequence else [])),
             level=level,
             confidence=confidence,
             cures=_cures(each, state),
@@ -97,15 +97,16 @@ def _consequence(each: Missing, state: State) -> tuple[Level, Confidence, str]:
     """Two releases of TensorFlow were imported with each requirement taken away; of other packages nothing is known."""
     needed: Mapping[str, Any] = facts("requirements")["tensorflow"]
     tensorflow = next((demand.by for demand in each.demands if demand.by.name in TENSORFLOW_NAMES), None)
-    if tensorflow is not None and each.name in needed["import"]:
+    brings = needed["brings"].get(each.name)
+    if tensorflow is not None and (each.name in needed["import"] or (brings and state.find(brings) is None)):
         run = minor_of(tensorflow.version) in needed["measured"]
         return (
             Level.PROBLEM,
             _sure(state, Confidence.CERTAIN if run else Confidence.LIKELY),
-            ": `import tensorflow` fails",
+            "without it `import tensorflow` fails",
         )
     if all(demand.by.name in TENSORFLOW_NAMES for demand in each.demands) and each.name in needed["not_missed"]:
-        return Level.NOTE, _sure(state, Confidence.LIKELY), ": import and training work without it"
+        return Level.NOTE, _sure(state, Confidence.LIKELY), "import and training work without it"
     return Level.RISK, _sure(state, Confidence.LIKELY), ""
 
 
@@ -151,12 +152,21 @@ def _gathered(group: list[Trouble], level: Level) -> Trouble:
     return Trouble(
         key="missing",
         headline=f"{len(names)} required packages are not installed ({', '.join(names[:_MOST_NAMED])}{more}): {outcome[level]}",
-        because=tuple(each.because[0] for each in group),
+        because=tuple(_asking(group)),
         level=level,
         confidence=min((each.confidence for each in group), key=lambda each: each.order),
         cures=(change,),
         about=frozenset().union(*(each.about for each in group)),
     )
+
+
+def _asking(group: Iterable[Trouble]) -> Iterator[str]:
+    """Who asks for what, a line for each who does."""
+    asked: dict[str, list[str]] = {}
+    for each in group:
+        who, _, what = each.because[0].partition(" asks for ")
+        asked.setdefault(who, []).append(what)
+    yield from (f"{who} asks for {', '.join(wanted)}" for who, wanted in asked.items())
 
 
 def gathered_outside(state: State, spoken_of: Iterable[frozenset[str]]) -> Iterator[Trouble]:

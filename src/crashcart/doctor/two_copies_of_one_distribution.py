@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crashcart.doctor._change import state_of
-from crashcart.doctor._copies import hidden, over_conda, twice
+from crashcart.doctor._copies import hidden, left_behind, over_conda, twice
 from crashcart.doctor._tell import tell
 from crashcart.evidence import Environment
 from crashcart.finding import Finding
@@ -35,4 +35,4 @@ def two_copies_of_one_distribution(
     Delete the stale entry and write the files again, or take the other directory off the path, as the finding says.
     """
     state = state_of(installation, environment)
-    yield from tell(state, [*twice(state), *hidden(state), *over_conda(state)])
+    yield from tell(state, [*twice(state), *hidden(state), *over_conda(state), *left_behind(state)])

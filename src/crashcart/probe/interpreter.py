@@ -19,8 +19,11 @@ from crashcart.errors import CannotCheckError
 from crashcart.installation import Interpreter
 
 _TIMEOUT_S = 20.0
-# Runs in any Python from 3.6 on. -I would hide PYTHONPATH and the user's site-packages, which programs do see.
+# Runs in any Python from 3.6 on. -I would hide PYTHONPATH and the user's site-packages, which programs do see. The current
+# directory is left out: a file there may have the name of a module that the question needs.
 _QUESTION = """
+import sys
+sys.path = [each for each in sys.path if each]
 import json, os, platform, site, struct, sys
 libc = ""
 try:

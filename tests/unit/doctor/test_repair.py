@@ -76,6 +76,20 @@ def test_everything_at_once() -> None:
     )
 
 
+def test_what_is_missing_is_not_left_to_the_installer() -> None:
+    """Keras alone would bring the newest NumPy, which TensorFlow 2.16 cannot work with."""
+    tensorflow = {"version": "2.16.2", "requires": ["keras>=3.0.0", "numpy<2.0.0,>=1.23.5", "ml-dtypes~=0.3.1"]}
+    best = mend(state({"tensorflow": tensorflow}))
+    assert best is not None and best.remaining == ()
+    assert dict(best.change.install) == {"keras": "3.15.1", "numpy": "1.26.4", "ml-dtypes": "0.3.2"}
+
+
+def test_what_a_cure_would_bring_along_is_judged_as_well() -> None:
+    found = state({"tensorflow": "2.16.2", "keras": "2.15.0"})
+    best = cure(found, troubles(found)[0])
+    assert dict(best.change.install) == {"keras": "3.15.1", "numpy": "1.26.4"}
+
+
 def test_nothing_to_mend() -> None:
     assert mend(state({"tensorflow": "2.16.2", "numpy": "1.26.4"})) is None
 

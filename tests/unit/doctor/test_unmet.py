@@ -60,10 +60,10 @@ def test_a_missing_numpy_comes_back_in_a_version_that_was_measured() -> None:
 def test_one_trouble_for_each_level() -> None:
     found = state({"tensorflow": asks("2.15.1", "numpy", "six", "libclang"), "a": asks("1", "b", "c")})
     gathered = list(gathered_missing(found, []))
-    assert [(each.level, len(each.because)) for each in gathered] == [
-        (Level.PROBLEM, 2),
-        (Level.RISK, 2),
-        (Level.NOTE, 1),
+    assert [(each.level, each.because[0]) for each in gathered] == [
+        (Level.PROBLEM, "tensorflow 2.15.1 asks for numpy, six"),
+        (Level.RISK, "a 1 asks for b, c"),
+        (Level.NOTE, "tensorflow 2.15.1 asks for libclang"),
     ]
     assert [each.level for each in gathered_missing(found, [frozenset({"numpy", "six"})])] == [Level.RISK, Level.NOTE]
 
@@ -77,3 +77,10 @@ def test_outside_of_a_range() -> None:
 
 def test_a_hidden_copy_asks_for_nothing() -> None:
     assert outside(state({"a": asks("1", "numpy<2", shadowed=True), "numpy": "2.0.2"})) == ()
+
+
+def test_tensorboard_is_missed_where_it_alone_brings_requests() -> None:
+    """TensorFlow 2.10 and 2.15 import requests, and ask for it only through tensorboard."""
+    packages = {"tensorflow": asks("2.15.1", "tensorboard")}
+    assert next(missing_troubles(state(packages))).level is Level.PROBLEM
+    assert next(missing_troubles(state(packages | {"requests": "2.32.0"}))).level is Level.NOTE
