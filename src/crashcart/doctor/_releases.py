@@ -12,7 +12,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of
+from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of, parsed
 from crashcart.doctor._fix import install
 from crashcart.doctor._requirements import refused_by
 from crashcart.installation import Distribution, Installation
@@ -30,7 +30,11 @@ def tensorflow_of(installation: Installation) -> Distribution | None:
 def official(installation: Installation) -> Distribution | None:
     """The TensorFlow of the environment where it is a wheel from PyPI, for which the facts hold."""
     found = tensorflow_of(installation)
-    return None if found is None or found.installer == "conda" or found.name in _OTHER_BUILDS else found
+    if found is None or found.installer == "conda" or found.name in _OTHER_BUILDS:
+        return None
+    version = parsed(found.version)
+    local = version is not None and version.local is not None  # 2.17.0+nv25.02 is NVIDIA's own build
+    return None if local else found
 
 
 def pythons_of(version: str | None) -> tuple[str, ...]:
