@@ -32,7 +32,9 @@ def official(installation: Installation) -> Distribution | None:
     found = tensorflow_of(installation)
     if found is None or found.installer == "conda" or found.name in _OTHER_BUILDS or _is_shell(found):
         return None
-    return found
+    version = parsed(found.version)
+    local = version is not None and version.local is not None  # 2.17.0+nv25.02 is NVIDIA's own build
+    return None if local else found
 
 
 def _is_shell(distribution: Distribution) -> bool:

@@ -53,12 +53,12 @@ def device_not_here(
         yield _unread(fault)
     if gpus is None or (installation is not None and installation.find(*OTHER_GPUS) is not None):
         return
-    grouped: dict[tuple[int, str, str | None, bool, int], list[DeviceName]] = {}
+    grouped: dict[tuple[str, str | None, bool, int], list[DeviceName]] = {}
     for each in devices_named:
         count = _visible(each, devices_named, gpus, environment)
-        if each.device == "GPU" and each.index >= count:
-            key = (each.index, each.use, each.where.file, each.conditional, count)
-            grouped.setdefault(key, []).append(each)
+        needless = each.use == "visible" and not gpus  # there is nothing to hide
+        if each.device == "GPU" and each.index >= count and not needless:
+            grouped.setdefault((each.use, each.where.file, each.conditional, count), []).append(each)
     for (*_, count), names in grouped.items():
         yield _finding(names, count, gpus)
 
@@ -86,18 +86,23 @@ def _beyond(entry: str, gpus: tuple[GpuDevice, ...]) -> bool:
 
 def _finding(names: list[DeviceName], count: int, gpus: tuple[GpuDevice, ...]) -> Finding:
     first = names[0]
+    asks = (f"or ask first: `if {_question(first)} > {first.index}:`",) if first.use != "visible" else ()
     return Finding(
         Cause.DEVICE_PLACEMENT,
-        f"the code names GPU {first.index}, and {_here(count)}",
+        f"the code names {_called(names)}, and {_here(count)}",
         tuple(_facts(names, count, gpus)),
-        (
-            f"name a device that is there ({f'the last one is {count - 1}' if count else '`/CPU:0`, `cpu`'})",
-            f"or ask first: `if {_question(first)} > {first.index}:`",
-        ),
+        (f"name a device that is there ({f'the last one is {count - 1}' if count else '`/CPU:0`, `cpu`'})", *asks),
         Confidence.LIKELY if first.conditional else Confidence.CERTAIN,
         first.where,
         level=Level.RISK if first.use in _HARMLESS or first.conditional else Level.PROBLEM,
     )
+
+
+def _called(names: list[DeviceName]) -> str:
+    indices = sorted({each.index for each in names})
+    if len(indices) == 1:
+        return f"GPU {indices[0]}"
+    return f"GPUs {', '.join(map(str, indices[:-1]))} and {indices[-1]}"
 
 
 def _here(count: int) -> str:
@@ -117,7 +122,7 @@ def _facts(names: list[DeviceName], count: int, gpus: tuple[GpuDevice, ...]) -> 
     yield _CONSEQUENCE[names[0].use]
     if names[0].conditional:
         yield "it stands behind a condition, and matters only if that holds"
-    others = [_spot(each) for each in names[1:]]
+    others = [each for each in dict.fromkeys(_spot(each) for each in names) if each != _spot(names[0])]
     if others:
         more = f" and {len(others) - _MOST_LINES} more" if len(others) > _MOST_LINES else ""
         yield f"also {', '.join(others[:_MOST_LINES])}{more}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from crashcart.doctor._cuda import gpu_build
 from crashcart.evidence import Machine
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Installation
@@ -52,7 +53,8 @@ def driver_does_not_answer(
     ## How we know
 
     The driver's management library (NVML) answers with the error that the finding quotes. Where libcuda can be found
-    and only NVML cannot, nothing is said: programs do not need NVML.
+    and only NVML cannot, nothing is said: programs do not need NVML. Where no TensorFlow with GPU code is installed,
+    it is a note.
 
     ## What to do
 
@@ -73,5 +75,5 @@ def driver_does_not_answer(
         (f"NVML says: {said}", meaning),
         remedy,
         Confidence.LIKELY,
-        level=Level.RISK,
+        level=Level.RISK if installation is None or gpu_build(installation) is not None else Level.NOTE,
     )

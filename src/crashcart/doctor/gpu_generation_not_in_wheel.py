@@ -40,10 +40,14 @@ def gpu_generation_not_in_wheel(installation: Installation, gpus: tuple[GpuDevic
     built = gpu_build(installation)
     if built is None:
         return
+    oldest = min(_lists(built[1])[0])
+    others_do = any((_number(each.capability) or 0) >= oldest for each in gpus)
     for gpu in gpus:
         capability = _number(gpu.capability)
-        if capability is not None:
-            yield from _judge(installation, *built, gpu, capability)
+        if capability is not None and capability < oldest:
+            yield _too_old(installation, built[0], gpu, capability, _facts(*built, gpu), others_do)
+        elif capability is not None:
+            yield from _judge(*built, gpu, capability)
 
 
 def _number(capability: str | None) -> int | None:
@@ -59,25 +63,30 @@ def _lists(facts: dict[str, Any]) -> tuple[list[int], list[int]]:
     ]
 
 
-def _judge(
-    installation: Installation, found: Distribution, facts: dict[str, Any], gpu: GpuDevice, capability: int
-) -> Iterator[Finding]:
-    machine_code, translatable = _lists(facts)
-    because = (
+def _facts(found: Distribution, facts: dict[str, Any], gpu: GpuDevice) -> tuple[str, ...]:
+    return (
         f"GPU {gpu.index}, {gpu.name}, has compute capability {gpu.capability}",
         f"{found.name} {found.version} has code for {', '.join(facts['capabilities'])}",
     )
+
+
+def _judge(found: Distribution, facts: dict[str, Any], gpu: GpuDevice, capability: int) -> Iterator[Finding]:
+    machine_code, translatable = _lists(facts)
+    because = _facts(found, facts, gpu)
     fits = any(each // 10 == capability // 10 and each <= capability for each in machine_code)
-    if capability < min(machine_code):
-        yield _too_old(installation, found, gpu, capability, because)
-    elif capability // 10 >= _FAILING_MAJOR:
+    if capability // 10 >= _FAILING_MAJOR:
         yield _too_new(gpu, because)
     elif not fits and any(each <= capability for each in translatable) and capability not in translatable:
         yield _translated(gpu, because)
 
 
 def _too_old(
-    installation: Installation, found: Distribution, gpu: GpuDevice, capability: int, because: tuple[str, ...]
+    installation: Installation,
+    found: Distribution,
+    gpu: GpuDevice,
+    capability: int,
+    because: tuple[str, ...],
+    others_do: bool,
 ) -> Finding:
     older = newest_release(
         installation.interpreter.minor, lambda build: bool(build) and min(_lists(build)[0]) <= capability
@@ -85,11 +94,12 @@ def _too_old(
     remedy = change_release(installation, found.name, older) if older else None
     return Finding(
         Cause.CUDA_MISMATCH,
-        f"{gpu.name} is too old for {found.name} {found.version}: it will use the CPU",
+        f"{gpu.name} is too old for {found.name} {found.version}: "
+        + ("it is passed over, and the others are used" if others_do else "it will use the CPU"),
         because,
         (remedy or "no release for this Python supports this card: use an older Python and TensorFlow, or the CPU",),
         Confidence.LIKELY,
-        level=Level.RISK,
+        level=Level.NOTE if others_do else Level.RISK,
     )
 
 

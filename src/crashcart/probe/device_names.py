@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,8 @@ from crashcart.installation import DeviceName
 
 CODE_SUFFIXES = (".py", ".ipynb")
 
-_MOST_BYTES = 32 << 20
+# A notebook keeps its pictures with its code.
+_MOST_BYTES = 128 << 20
 _MOST_CHARACTERS = 200
 _TENSORFLOW = re.compile(r"(?:/job:localhost)?(?:/replica:0)?(?:/task:0)?/?(?:device:)?(?:xla_)?gpu:(\d{1,4})", re.I)
 _TORCH = re.compile(r"cuda(?::(\d{1,4}))?")
@@ -123,7 +125,10 @@ def _parsed(piece: _Piece, faults: list[str]) -> ast.Module | None:
             return None  # a cell of another language
         lines = [_MAGIC.sub(r"\1pass", line) for line in lines]
     try:
-        return ast.parse("\n".join(lines) + "\n")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # an odd escape in the user's code is not ours to tell
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return ast.parse("\n".join(lines) + "\n")
     except SyntaxError as error:
         faults.append(f"{piece.called}, line {error.lineno}: {error.msg}")
     except (ValueError, RecursionError, MemoryError) as error:
@@ -200,14 +205,15 @@ class _Visitor(ast.NodeVisitor):
         self._function = outer
 
     def visit_If(self, node: ast.If | ast.IfExp | ast.While) -> None:
-        asks = _ASKS.search(ast.unparse(node.test)) is not None
+        test = ast.unparse(node.test)
+        asks, main = _ASKS.search(test) is not None, "__name__" in test
         self.visit(node.test)
-        self._conditions += 1
+        self._conditions += not main
         self._guards += asks
         for value in (node.body, node.orelse):
             self.generic_visit(ast.Module(value, [])) if isinstance(value, list) else self.visit(value)
         self._guards -= asks
-        self._conditions -= 1
+        self._conditions -= not main
 
     visit_IfExp = visit_If  # noqa: N815
     visit_While = visit_If  # noqa: N815

@@ -19,12 +19,14 @@ from crashcart.errors import CannotCheckError
 from crashcart.installation import Interpreter
 
 _TIMEOUT_S = 20.0
-# Runs in any Python from 3.6 on. -I would hide PYTHONPATH and the user's site-packages, which programs do see. The current
+_MOST_SAID = 200
+# Runs in any Python from 2.7 on. -I would hide PYTHONPATH and the user's site-packages, which programs do see. The current
 # directory is left out: a file there may have the name of a module that the question needs.
 _QUESTION = """
 import sys
 sys.path = [each for each in sys.path if each]
 import json, os, platform, site, struct, sys
+own = getattr(sys, "implementation", None)
 libc = ""
 try:
     libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
@@ -36,10 +38,10 @@ try:
 except Exception:
     pass
 print(json.dumps({
-    "version": platform.python_version(), "implementation": sys.implementation.name, "bits": struct.calcsize("P") * 8,
+    "version": platform.python_version(), "implementation": getattr(own, "name", "cpython"), "bits": struct.calcsize("P") * 8,
     "executable": sys.executable, "prefix": sys.prefix, "base_prefix": getattr(sys, "base_prefix", sys.prefix),
     "system": platform.system(), "architecture": platform.machine(), "libc": libc, "user_site": user,
-    "path": [each for each in sys.path if each], "multiarch": getattr(sys.implementation, "_multiarch", ""),
+    "path": [each for each in sys.path if each], "multiarch": getattr(own, "_multiarch", ""),
 }))
 """
 
@@ -63,8 +65,10 @@ def ask_interpreter(executable: str | None = None) -> Asked:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotCheckError(f"{python} cannot be asked: {error}", "Name an interpreter: --python PATH.") from error
     except (ValueError, KeyError) as error:
-        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}, no message"])[-1]
-        raise CannotCheckError(f"{python} does not answer as a Python: {said}") from error
+        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}, no message"])[-1][:_MOST_SAID]
+        raise CannotCheckError(
+            f"{python} does not answer as a Python: {said}", "Name an interpreter: --python PATH."
+        ) from error
 
 
 def _asked(answer: dict[str, Any]) -> Asked:

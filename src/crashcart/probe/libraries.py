@@ -138,7 +138,7 @@ def _real(path: str, root: Path) -> str:
 
 def offered_versions(path: str, root: Path = ROOT) -> tuple[str, ...]:
     """The newest version of each family that a libstdc++ names; they stand as whole strings in its table of names."""
-    raw = read_bytes(root, path, _MOST_LIBRARY_BYTES) or b""
+    raw = read_bytes(root, path, _MOST_LIBRARY_BYTES) or b"" if Path(under(root, path)).is_file() else b""
     newest: list[str] = []
     for family, pattern in _FAMILIES.items():
         versions = [tuple(int(part) for part in match[1].split(b".")) for match in pattern.finditer(raw)]

@@ -57,7 +57,7 @@ def test_a_device_that_the_code_names(driver: Driver, tmp_path: Path) -> None:
     code = tmp_path / "train.py"
     code.write_text('import torch\nmodel.to("cuda:0")\nmodel.to("cuda:1")\n')
     named = [each for each in found(driver, CODE=str(code)) if each[0] == "D306"]
-    assert named == [["D306", "problem", "the code names GPU 1, and 1 GPU is here", 3]]
+    assert named == [["D306", "problem", "the code names GPU 1, and only GPU 0 is here", 3]]
 
 
 def test_without_a_driver_there_are_no_devices(tmp_path: Path) -> None:

@@ -109,6 +109,16 @@ def test_another_condition_is_told(tmp_path: Path) -> None:
     assert found.conditional and found.where.function == "run" and found.where.source == 'model.to("cuda:1")'
 
 
+def test_the_main_block_of_a_script_is_no_condition(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text('if __name__ == "__main__":\n    model.to("cuda:1")\n')
+    (found,) = read_device_names([str(tmp_path / "train.py")]).names
+    assert not found.conditional
+
+
+def test_odd_escapes_in_the_code_are_not_told(tmp_path: Path) -> None:
+    assert named(tmp_path, 'pattern = "\\d"\nmodel.to("cuda:1")\n') == [(1, "required", 2)]
+
+
 def notebook(tmp_path: Path, *cells: str) -> str:
     file = tmp_path / "train.ipynb"
     code = [

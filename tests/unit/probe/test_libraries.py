@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -118,6 +119,8 @@ def test_versions_of_what_is_no_library(tmp_path: Path) -> None:
     )
     assert offered_versions(str(tmp_path / "junk")) == ()
     assert offered_versions(str(tmp_path / "nothing")) == ()
+    os.mkfifo(tmp_path / "pipe")
+    assert offered_versions(str(tmp_path / "pipe")) == (), "nobody would ever write to it"
 
 
 def test_the_systems_own_library_offers_both_families() -> None:
