@@ -59,8 +59,13 @@ def requirement_name(text: str) -> str:
 
 def requirement_specifier(text: str) -> SpecifierSet:
     """The range in `numpy>=1.26`."""
-    requirement = _parsed(text)
+    requirement = parsed_requirement(text)
     return requirement.specifier if requirement is not None else SpecifierSet()
+
+
+def refused_by(installation: Installation, name: str, version: str) -> list[Demand]:
+    """The demands that this version of a distribution does not meet."""
+    return [each for each in demands(installation) if each.name == name and not meets(each.requirement, version)]
 
 
 def meets(requirement: Requirement, version: str) -> bool:
