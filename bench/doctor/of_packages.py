@@ -19,6 +19,13 @@ _OLD = {
     "keras-preprocessing": "1.1.2", "opt-einsum": "3.3.0", "protobuf": "3.19.6", "six": "1.15.0", "termcolor": "1.1.0",
     "typing-extensions": "3.7.4.3", "wheel": "0.37.1", "wrapt": "1.12.1",
 }  # fmt: skip
+BOARD = {
+    "tensorboard": "2.6.0", "cachetools": "4.2.4", "certifi": "2023.7.22", "charset-normalizer": "2.0.12", "google-auth": "1.35.0",
+    "google-auth-oauthlib": "0.4.6", "idna": "3.4", "importlib-metadata": "6.7.0", "markdown": "3.4.4", "oauthlib": "3.2.2",
+    "pyasn1": "0.4.8", "pyasn1-modules": "0.2.8", "requests": "2.27.1", "requests-oauthlib": "1.3.1", "rsa": "4.9",
+    "setuptools": "68.0.0", "tensorboard-data-server": "0.6.1", "tensorboard-plugin-wit": "1.8.1", "urllib3": "1.26.18",
+    "werkzeug": "2.0.3", "zipp": "3.15.0",
+}  # fmt: skip
 PUT25 = {
     **_OLD,
     "tensorflow": "2.5.3",

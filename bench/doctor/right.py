@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.doctor.environment import Environment
-from bench.doctor.of_packages import PUT26, TF215, TF216, TF218, TF220, TF221
+from bench.doctor.of_packages import BOARD, PUT26, TF215, TF216, TF218, TF220, TF221
 
 RIGHT = (
     Environment("fresh-2.15", "as pip installs it", "3.11", TF215),
@@ -16,7 +16,7 @@ RIGHT = (
     Environment("protobuf-6-under-2.16", "above the declared range, works", "3.12", TF216, {"protobuf": "6.33.0"}),
     Environment("protobuf-7-under-2.18", "above the declared range, works", "3.11", TF218, {"protobuf": "7.34.0"}),
     Environment("numpy-1.26-under-2.13", "above the declared range, works", "3.11", ("tensorflow==2.13.1",), {"numpy": "1.26.4"}),
-    Environment("newer-than-pinned-under-2.6", "old exact pins, newer works", "3.8", put={**PUT26, "numpy": "1.19.5", "six": "1.17.0", "absl-py": "2.1.0", "termcolor": "2.4.0"}),
+    Environment("newer-than-pinned-under-2.6", "old exact pins, newer works", "3.8", put={**PUT26, **BOARD, "numpy": "1.19.5", "six": "1.17.0", "absl-py": "2.1.0", "termcolor": "2.4.0"}),
     Environment("tf-keras-one-minor-off", "tf-keras 2.17 with 2.18 works", "3.11", TF218, {"tf-keras": "2.17.0"}),
     Environment("jax-beside-2.18", "jax and TensorFlow in one environment", "3.11", TF218, {"jax": "0.4.38", "jaxlib": "0.4.38", "scipy": "1.14.1"}),
     Environment("plan-newest", "a plan that only names tensorflow", "3.11", plan=("requirements.txt", "tensorflow\n")),
