@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from packaging.requirements import Requirement
 from packaging.version import Version
 
 from crashcart.doctor._builds import official
-from crashcart.doctor._facts import build, parsed
+from crashcart.doctor._facts import build, declared, parsed
 from crashcart.installation import Distribution, Installation, SharedLibrary
 
 _WITH_GPU_CODE = frozenset({"tensorflow", "tensorflow-gpu", "tf-nightly"})
@@ -55,9 +56,15 @@ def needed(facts: dict[str, Any]) -> tuple[str, ...]:
     return (*names, f"libcudnn.so.{Version(facts['cudnn']).major}") if names else ()
 
 
-def with_libraries(version: str | None) -> str:
-    """The requirement that brings TensorFlow with its CUDA libraries. That of 2.15.0 itself cannot be installed."""
-    return f"tensorflow[and-cuda]=={'2.15.1' if version == '2.15.0' else version}"
+def with_libraries(version: str | None) -> tuple[str, ...]:
+    """The requirements that bring TensorFlow with its CUDA libraries: its extra, where that can be installed.
+
+    Those of 2.14 and of 2.15.0 also ask for a TensorRT that has no wheels for every Python; TensorFlow works without it.
+    """
+    if minor(version) != (2, 14):
+        return (f"tensorflow[and-cuda]=={'2.15.1' if version == '2.15.0' else version}",)
+    extra = (Requirement(each) for each in declared(version) or () if "and-cuda" in each and "tensorrt" not in each)
+    return (f"tensorflow=={version}", *(f"{each.name}{each.specifier}" for each in extra))
 
 
 def other_majors(libraries: Iterable[SharedLibrary], soname: str) -> list[SharedLibrary]:

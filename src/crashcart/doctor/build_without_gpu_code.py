@@ -51,7 +51,7 @@ def build_without_gpu_code(installation: Installation, gpus: tuple[GpuDevice, ..
     elif found.name in _FOR_CPU:
         remedy = (
             f"if the GPU is wanted: {uninstall(installation, found.name)}, then"
-            f" {install(installation, with_libraries(found.version))}",
+            f" {install(installation, *with_libraries(found.version))}",
         )
         yield _finding(found, here, f"{found.name} is the build without GPU code", remedy, Level.NOTE)
 

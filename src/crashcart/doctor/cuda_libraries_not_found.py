@@ -110,7 +110,7 @@ def _remedies(
         folder = aside[0].path.rpartition("/")[0]
         yield f"`export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH` before Python starts"
     if minor(found.version) >= _LOOKS_INTO_WHEELS:
-        yield install(installation, with_libraries(found.version))
+        yield install(installation, *with_libraries(found.version))
     else:
         yield f"install CUDA {facts['cuda']} and cuDNN {facts['cudnn']}, and name their folder in LD_LIBRARY_PATH"
     yield "`python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"` must then list it"

@@ -1,0 +1,100 @@
+"""The commands that the findings on ground give: each names a release that exists and fits what it is given for."""
+
+from __future__ import annotations
+
+import pytest
+
+from crashcart.doctor._cuda import gpu_build, needed, with_libraries
+from crashcart.doctor._facts import build, facts
+from crashcart.doctor._releases import (
+    all_pythons,
+    change_release,
+    new_environment,
+    newest_release,
+    official,
+    pythons_of,
+    wanted,
+)
+from crashcart.installation import Distribution, Installation, Interpreter
+
+
+def environment(*packages: Distribution, tool: str = "pip", system: str = "Linux", kind: str = "venv") -> Installation:
+    interpreter = Interpreter(
+        "3.11.7", "/env/bin/python", "/env", system=system, architecture="x86_64", kind=kind, tool=tool
+    )
+    return Installation(interpreter, packages)
+
+
+@pytest.mark.parametrize("python", all_pythons())
+def test_every_known_python_has_a_newest_release(python: str) -> None:
+    release = newest_release(python)
+    assert release is not None and python in pythons_of(release)
+
+
+def test_what_nothing_fits_has_none() -> None:
+    assert newest_release("3.5") is None
+    assert newest_release("3.11", lambda build: False) is None
+    assert pythons_of("9.9.9") == ()
+
+
+@pytest.mark.parametrize("version", ["2.14.0", "2.14.1", "2.15.0", "2.15.1", "2.21.0"])
+def test_libraries_come_without_a_tensorrt_that_cannot_be_had(version: str) -> None:
+    found = with_libraries(version)
+    assert found[0].partition("==")[2] in facts("tensorflow")["releases"]
+    assert not any("tensorrt" in each for each in found)
+    assert found[0].startswith("tensorflow[and-cuda]==") or any(
+        each.startswith("nvidia-cudnn-cu11==8.7") for each in found
+    )
+
+
+@pytest.mark.parametrize("minor", list(facts("tensorflow")["minors"]))
+def test_every_build_names_its_libraries(minor: str) -> None:
+    known = build(minor)
+    assert known is not None
+    names = needed(known)
+    assert len(names) == 6 and names[-1] == f"libcudnn.so.{known['cudnn'].partition('.')[0]}"
+    assert names[0] in ("libcudart.so.11.0", "libcudart.so.12")
+
+
+def test_uncapped_releases_are_asked_for_with_a_numpy_that_they_bear() -> None:
+    assert wanted("tensorflow", "2.10.1") == ("tensorflow==2.10.1", "numpy<2")
+    assert wanted("tensorflow", "2.14.0") == ("tensorflow==2.14.0", "numpy<2")
+    assert wanted("tensorflow-cpu", "2.14.1") == ("tensorflow-cpu==2.14.1",)
+
+
+def test_those_who_refuse_a_release_are_named() -> None:
+    text = Distribution("tensorflow-text", "2.18.1", requires=("tensorflow<2.19,>=2.18.0",))
+    said = change_release(environment(Distribution("tensorflow", "2.18.1"), text), "tensorflow", "2.20.0")
+    assert said.startswith("`/env/bin/python -m pip install tensorflow==2.20.0`")
+    assert "tensorflow-text 2.18.1 asks for tensorflow<2.19,>=2.18.0" in said
+    assert change_release(environment(text), "tensorflow", "2.18.0").endswith("`")
+
+
+@pytest.mark.parametrize(
+    ("tool", "system", "begins"),
+    [
+        ("pip", "Linux", "`python3.12 -m venv .venv-tf && .venv-tf/bin/python"),
+        ("uv", "Linux", "`uv venv --python 3.12"),
+        ("conda", "Linux", "`conda create -n tensorflow python=3.12"),
+        ("pip", "Windows", "`py -3.12 -m venv .venv-tf && .venv-tf\\Scripts\\python"),
+    ],
+)
+def test_another_environment_by_the_tool_of_this_one(tool: str, system: str, begins: str) -> None:
+    said = new_environment(environment(tool=tool, system=system), "3.12", "tensorflow==2.20.0", "numpy<2")
+    assert said.startswith(begins)
+    assert said.endswith(" tensorflow==2.20.0 'numpy<2'`")
+
+
+@pytest.mark.parametrize(
+    ("found", "is_official"),
+    [
+        (Distribution("tensorflow", "2.18.1", installer="pip"), True),
+        (Distribution("tensorflow", "2.18.1", installer="conda"), False),
+        (Distribution("tensorflow", "2.17.0+nv25.02", installer="pip"), False),
+        (Distribution("tensorflow-rocm", "2.14.0.600", installer="pip"), False),
+        (Distribution("tensorflow", None), True),
+    ],
+)
+def test_builds_of_others_are_not_the_official_wheel(found: Distribution, is_official: bool) -> None:
+    assert (official(environment(found)) is not None) is is_official
+    assert gpu_build(environment(Distribution("tensorflow", None))) is None
