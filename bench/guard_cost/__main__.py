@@ -75,14 +75,8 @@ def main() -> int:
     for work in (each for each in WORKS if not options.work or options.work in each.name):
         found, absent = measure(work, shape)
         reasons += [f"{name}, {work.name}: {reason}" for name, reason in absent.items()]
-        rows.append(
-            [
-                work.name,
-                *(_ratio(found.get(name)) for name in WAYS if name != "plain"),
-                instructions,
-                f"≤ {work.target:.2f} ×",
-            ]
-        )
+        others = [_ratio(found.get(name)) for name in WAYS if name != "plain"]
+        rows.append([work.name, *others, _instructions(work), f"≤ {work.target:.2f} ×"])
     note = NOTE.format(rounds=shape.rounds, peers=shape.peer_rounds, blocks=shape.blocks)
     parts = [
         table(
