@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crashcart.doctor._cuda import gpu_build, needed, with_libraries
-from crashcart.doctor._facts import build, facts
-from crashcart.doctor._releases import (
+from crashcart.doctor._builds import (
     all_pythons,
     change_release,
     new_environment,
@@ -15,6 +13,8 @@ from crashcart.doctor._releases import (
     pythons_of,
     wanted,
 )
+from crashcart.doctor._cuda import gpu_build, needed, with_libraries
+from crashcart.doctor._facts import build, facts
 from crashcart.installation import Distribution, Installation, Interpreter
 
 
