@@ -4,7 +4,7 @@ A condition is an object; all of what it says must hold:
 
 - `has`: ranges by distribution ("" is any version; `tensorflow` is any distribution that brings it)
 - `lacks`: distributions of which none is there
-- `minor`: a distribution whose minor version is `newer`, `older` or `other` than TensorFlow's
+- `minor`: a distribution whose minor version is `newer`, `older`, `much older` (by two or more) or `other` than TensorFlow's
 - `partner`: a distribution, and by its minor version the range of TensorFlow that it is made for, which is not met
 - `python`: a range; `system`, `architecture`: lists of names
 - `variables`: values by name; each must be set to one of them
@@ -69,6 +69,8 @@ def _compares(state: State, name: str, minor: str | None, how: str) -> bool:
     own, other = parsed(minor_of(found.version) if found else None), parsed(minor)
     if own is None or other is None or own == other:
         return False
+    if how == "much older":
+        return own < other and (own.major < other.major or other.minor - own.minor >= 2)
     return how == "other" or (own > other) == (how == "newer")
 
 

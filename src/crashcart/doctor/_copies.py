@@ -164,10 +164,13 @@ def unreadable(state: State) -> Iterator[Trouble]:
         yield Trouble(
             key=f"broken:{each.name}",
             headline=f"the metadata of {each.name} {each.version} cannot be read: what it needs is not known",
-            because=(f"{each.folder}/{each.entry}: {each.fault}",),
+            because=(
+                f"{each.folder}/{each.entry}: {each.fault}",
+                "pip, too, may stop at it, whatever it is asked to do",
+            ),
             level=Level.RISK if grave else Level.NOTE,
             confidence=Confidence.CERTAIN,
-            cures=(Change(again=((each.name, each.version or ""),)),),
+            cures=(Change(delete=(f"{each.folder}/{each.entry}",), again=((each.name, each.version or ""),)),),
             about=frozenset({each.name}),
         )
     for said in installation.unreadable:

@@ -28,7 +28,7 @@ def keras_does_not_fit_tensorflow(
     ## How we know
 
     Pairs were run with official wheels; the finding quotes the error. Pairs that were not run are judged by their
-    neighbours and are *likely* at most.
+    neighbours and are *likely* at most. A Keras 2 that is one minor version older works where it was run, and is not reported.
 
     ## What to do
 

@@ -28,7 +28,8 @@ def metadata_cannot_be_read(installation: Installation, environment: Environment
 
     ## What to do
 
-    Install the package again with the command of the finding, or give the user the right to read the directory.
+    Delete the broken entry and install the package again, with the commands of the finding: pip alone cannot, because it
+    reads the entry first. Or give the user the right to read the directory.
     """
     state = state_of(installation, environment)
     yield from tell(state, unreadable(state))

@@ -65,6 +65,19 @@ def test_the_same_minor_is_neither_newer_nor_older() -> None:
     assert not any(holds({"minor": {"keras": how}}, same) for how in ("newer", "older", "other"))
 
 
+def test_much_older_is_two_minor_versions_or_more() -> None:
+    def much_older(keras: str) -> bool:
+        return holds({"minor": {"keras": "much older"}}, state({"tensorflow": "2.15.1", "keras": keras}))
+
+    assert [much_older(each) for each in ("2.13.1", "2.14.0", "2.15.0", "2.16.0", "1.9.0")] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
 def test_what_a_planned_package_asks_for_is_not_lacking() -> None:
     packages = {"keras": {"version": "3.0.5", "requires": ["dm-tree"]}}
     assert holds({"lacks": ["dm-tree"]}, state(packages))
