@@ -1,6 +1,6 @@
 /* A stand-in for the NVIDIA driver's libnvidia-ml.so.1: the functions that nvidia-ml-py calls for us, with figures from
    the file named by STAND_IN_NVML, read anew at each call. One line per device: total, free, PID=BYTES,… (or `-` for
-   nobody; `-` for bytes that are not told), compute capability, name. Without the file the driver is not there, or no longer.
+   nobody; `-` for bytes that are not told), compute capability (7.5 where it is left out), name. Without the file the driver is not there, or no longer.
    STAND_IN_DRIVER is its version; STAND_IN_ERROR a number of NVML with which it refuses to start (18: its library and its
    kernel module differ). OLD_DRIVER leaves the newest list of processes out. */
 #include <stdint.h>
@@ -27,8 +27,10 @@ static int read_figures(int wanted, figures *found) {
     if (!stream) return -1;
     while (fgets(line, sizeof line, stream)) {
         figures here;
+        here.major = 7, here.minor = 5;
         if (sscanf(line, "%llu %llu %1023s %d.%d %1023[^\n]", &here.total, &here.free, here.held, &here.major, &here.minor,
-                   here.name) != 6) continue;
+                   here.name) != 6 &&
+            sscanf(line, "%llu %llu %1023s %1023[^\n]", &here.total, &here.free, here.held, here.name) != 4) continue;
         if (count++ == wanted && found) *found = here;
     }
     fclose(stream);

@@ -8,7 +8,6 @@ Does not cover: what those cards are (`gpu`), file systems (`disk`), and process
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 from crashcart.ground import Machine
@@ -67,6 +66,8 @@ def _architecture(root: Path, kernel: os.uname_result, processor: dict[str, str]
 
 
 def _is_apple_silicon() -> bool:
+    import subprocess  # heavy, and only a Mac needs it: the watcher imports this module
+
     command = ["/usr/sbin/sysctl", "-in", "hw.optional.arm64"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=2.0).stdout.strip() == "1"
