@@ -54,8 +54,8 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _BY_WORD = re.compile(
-    r"(?:killed by signal: |^Fatal Python error: |^signal \(\d\d?\): |Termination Signal: {1,16}"
-    r"|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?:[.:,(]|$)"
+    r"(?:killed by signal: |exited with error: signal: |^signal: |^Fatal Python error: |^signal \(\d\d?\): "
+    r"|Termination Signal: {1,16}|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?:[.:,(]|$)"
 )
 _FAULT_OF_WINDOWS = re.compile(r"^Windows fatal exception: (?P<words>[\w ]{4,40})")
 _APPLE = re.compile(r"\bEXC_(?P<kind>BAD_ACCESS|BAD_INSTRUCTION|CRASH|ARITHMETIC|BREAKPOINT)\b")
@@ -98,7 +98,9 @@ _NOTEBOOK = re.compile(
 )
 _TIME = re.compile(
     r"due to (?:time limit|preemption|node fail)|walltime .{0,40}exceeded|exceeded (?:its "
-    r"|the )?(?:wall ?(?:clock ?)?time|time limit)|term_runlimit|term_owner",
+    r"|the )?(?:wall ?(?:clock ?)?time|time limit)|term_runlimit|term_owner"
+    r"|^\d[\w.+]{0,40}\s.{0,200}\b(?:timeout|preempted|node_fail|cancelled\+?)\s.{0,60}\d:\d"
+    r"|jobstate=(?:timeout|preempted|node_fail|cancelled)|worker timeout \(pid",
     re.IGNORECASE,
 )
 _INTERRUPT = re.compile(r"^(?:KeyboardInterrupt(?::.{0,200})?|\^C)\s*$")
@@ -107,7 +109,8 @@ _HINTS = (
     "bus", "terminat", "beendet", "segment", "fatal", "floating", "trap", "hangup", "limit", "interrupt", "^c", "crash",
     "general protection", "opcode", "task", "exc_", "tué", "getötet", "arrêté", "termin", "abge", "错误", "已", "非法",
     "例外", "убито", "ошибка", "недоп", "maschinenbefehl", "gleitkomma", "return code", "错",
-    "内核", "inst", "speicherzugriff", "dead", "term_", "walltime", "due to",
+    "内核", "inst", "speicherzugriff", "dead", "term_", "walltime", "due to", "timeout", "cancelled", "preempt",
+    "node_fail",
 )  # fmt: skip
 
 

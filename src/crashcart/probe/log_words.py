@@ -37,7 +37,8 @@ TELLTALES = (
     "mpi", "llvm", "than", "over", "above", ">", "constants", "found", "upgrade", "uninitial", "reuse", "tracer",
     "assigned", "n_classes", "processor", "rectang", "negative", "inconsist", "matched", "model", "sequence",
     "insufficient", "format", "extraneous", "misaligned", "fallen", "xid", "nvidia", "loss is", "loss was",
-    "became", "infinity", "loss scale", "stale", ".empty()",
+    "became", "infinity", "loss scale", "stale", ".empty()", "replica", "strategy", "convolution", "axes", "execution plan",
+    "engine config", "cufft", "curand",
 )  # fmt: skip
 
 

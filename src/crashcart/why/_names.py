@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import sys
 
+from crashcart.why._message import looks_own
 from crashcart.why._said import Force, Kind, Said, own_frame, raiser
 
 
@@ -81,14 +82,22 @@ _OBJECT_ATTRIBUTE = re.compile(r"(?:'([\w.]+)' object|type object '([\w.]+)') ha
 _NO_MODULE = re.compile(r"No module named '?([\w.]+)")
 _IMPORT_NAME = re.compile(r"cannot import name '?([\w.]+)'?(?: from (?:partially initialized module )?'([\w.]+)')?")
 _FROM_IMPORT = re.compile(r"from\s+([\w.]+)\s+import")
+_SHADOWED = re.compile(
+    r"(?:partially initialized module|^module) '(\w+)'|cannot import name '\w+' from '(\w+)' \((?P<path>[^)]{1,400}\.py)\)"
+)
 _UNEXPECTED = re.compile(r"(?:\b([\w.]{1,200})\(\) )?got an unexpected keyword argument '(\w+)'")
 _UNRECOGNISED = re.compile(
     r"unrecogni[sz]ed keyword arguments?|argument\(s\) not recognized|keyword argument not understood"
     r"|unexpected keyword argument passed to optimizer|is deprecated in the new keras optimizer|(?:was|has been"
     r"|is) removed in"
+    r"|(?:un|not )supported (?:in|by|with) (?:tf|tensorflow|keras) ?\d"
+    r"|only (?:works|supported|available) (?:in|with) (?:tf|tensorflow) ?\d"
     r"|no longer (?:supported|available|exists) in|has been removed from|`lr` argument is (?:deprecated|not supported)",
 )
-_LOADS = re.compile(r"^(?:load_\w+|restore\w*|_?deseriali[sz]e\w*|from_config|model_from_\w+|_load_\w+|_legacy_load)$")
+_LOADS = re.compile(
+    r"^(?:load_\w+|restore\w*|_?deseriali[sz]e\w*|from_config|model_from_\w+|_load_\w+|_legacy_load"
+    r"|preprocess_weights_for_loading|set_weights)$"
+)
 
 
 _LOADING_CALL = re.compile(r"\b(?:load_model|load_weights|load_state_dict|restore|model_from_\w+|from_config)\(")
@@ -96,6 +105,8 @@ _LOADING_CALL = re.compile(r"\b(?:load_model|load_weights|load_state_dict|restor
 
 def missing_name(said: Said) -> tuple[Kind, Force] | None:
     """The kind of failure where a name is missing; None where none is, or where it is the user's own."""
+    if shadowing_file(said):
+        return None
     for look in (_partial, _module_attribute, _object_attribute, _no_module, _import_name, _argument):
         kind = look(said)
         if kind is not None:
@@ -113,11 +124,13 @@ def loads_a_file(said: Said) -> bool:
 
 def shadowing_file(said: Said) -> str | None:
     """The user's own file that carries the name of a known package or of a module of Python's own, and hides it."""
-    match = re.search(r"partially initialized module '(\w+)", said.words)
-    if match is None or (match[1] not in FRAMEWORKS and match[1] not in sys.stdlib_module_names):
+    match = _SHADOWED.search(said.words)
+    name = next((group for group in match.groups() if group), None) if match else None
+    if match is None or (name not in FRAMEWORKS and name not in sys.stdlib_module_names):
         return None
-    names = (f"{match[1]}.py", f"{match[1]}/__init__.py")
-    return next((each.file for each in said.frames if each.own and each.file.replace("\\", "/").endswith(names)), None)
+    ends = (f"/{name}.py", f"/{name}/__init__.py")
+    files = (match["path"] or "", *(each.file for each in said.frames if each.own))
+    return next((file for file in files if f"/{file}".replace("\\", "/").endswith(ends) and looks_own(file)), None)
 
 
 def circular_files(said: Said) -> tuple[str, ...]:

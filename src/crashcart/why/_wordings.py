@@ -107,6 +107,7 @@ LIMITS: tuple[Wording, ...] = (
         r"omp: error #178\b|can't open shm",
         r"unable to allocate shared memory|creating shared memory segment|increase .{0,20}shared memory|--shm-size",
     ),
+    wording(Kind.SHARED_MEMORY, Force.VAGUE, r"nccl.{0,200}unhandled system error|ncclsystemerror: system call"),
     wording(
         Kind.DISK,
         Force.DECISIVE,
@@ -161,6 +162,7 @@ TAKEN_AT_START: tuple[Wording, ...] = (
         r"(?:cudeviceprimaryctxretain|implicit initialization|setting (?:gpu|device)|create context"
         r"|cuctxcreate).{0,160}out of memory",
         r"(?:cudeviceprimaryctxretain|cuctxcreate|failed to create context).{0,160}out_of_memory",
+        r"out_of_memory.{0,300}cuctxcreate",
         r"gpu is (?:already )?(?:in use|busy)|all cuda-capable devices are busy|cuda_error_devices?_unavailable",
     ),
 )
@@ -230,11 +232,12 @@ LIBRARIES: tuple[Wording, ...] = (
         Force.VAGUE,
         r"failed to call then\w{0,40}(?:rnn|ctc|convolve)|could not convert batchdescriptor|failed to set cudnn stream",
         r"check failed: .{0,60}(?:getconvolve\w*algorithms|getblasgemmalgorithms|cudnn)",
-        r"unable to find a valid cudnn algorithm|unhandled (?:cuda|system) error|nccl error in: ",
+        r"unable to find a valid cudnn algorithm|unhandled cuda error|nccl error in: ",
         r"dnn library (?:is not found|initialization failed)|jit compilation failed|generating device code failed",
         r"cuda_error_invalid_(?:handle|source|context)|culaunchkernel\b.{0,80}failed|cudaerrorinvalid(?:kernelimage|resourcehandle)",
         r"failed to get convolution algorithm",
-        r"cudnn_status_(?:execution_failed|mapping_error|not_supported|bad_param)",
+        r"cu(?:blas|dnn|solver|sparse|fft|rand)_status_(?!not_initialized|alloc_failed|internal_error)[a-z]{4}",
+        r"cudnn[_ ]frontend|no (?:valid )?(?:execution plans?|engine configurations?)|cudnn (?:execute|launch|run)\w* failed",
         r"could not load (?:dynamic )?library '?(?:lib)?(?:cudnn|cublas)\w{0,40}\.so.{0,100}(?:undefined symbol|version)",
     ),
     wording(

@@ -48,6 +48,7 @@ _GRAPH = (
         r"|leaked? (?:a )?tracer|concretizationtypeerror",
         r"capture an eagertensor without building a function|is not supported when eager execution is",
         r"tracer(?:arrayconversion|boolconversion|integerconversion)error|building a function.{0,80}graph tensor",
+        r"(?:cross-)?replica context|perreplica|tf\.distribute\.strategy|different distribution strategy|strategy scope",
         r"does not require grad and does not have a grad_fn|backward through the graph a second time",
     ),
     wording(
@@ -90,6 +91,9 @@ _DEVICE = (
         raised=True,
     ),
 )
+
+_UNIMPLEMENTED = (wording(Kind.DEVICE, Force.PLAIN, r".", types=("UnimplementedError",)),)
+"""What an op cannot do where it runs, it can elsewhere: on another device, in another layout, type or release."""
 
 _VALUE = (
     wording(
@@ -171,6 +175,7 @@ _SHAPES = (
         r"expects each tensor to be equal size|yielded an element (?:of shape"
         r"|that did not match the expected structure)|cannot feed value of shape",
         r"all the input array|expected to see \d+ array|expected (?:min_|max_)?ndim=|contracting dimensions",
+        r"grouped convolutions|axes don't match array",
         r"size mismatch, m1|expected input batch_size|expected \d-dimensional input|to have \d+ channels",
     ),
     wording(
@@ -214,4 +219,4 @@ _FAMILIES = (
 )
 
 TABLE: tuple[Wording, ...] = (*_GRAPH, *_DEVICE, *_VALUE, *_TYPES, *_SHAPES)
-FAMILIES: tuple[Wording, ...] = _FAMILIES
+FAMILIES: tuple[Wording, ...] = (*_FAMILIES, *_UNIMPLEMENTED)

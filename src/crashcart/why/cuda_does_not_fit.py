@@ -93,6 +93,14 @@ _ADVICE: tuple[Advice, ...] = (
         _BUNDLE,
     ),
     advice(
+        r"cublas|cusparse|cusolver|cufft|execution plans?|engine config",
+        "a CUDA library refused the call: an unfitting version or card, a wrong index before it, or a full device",
+        "compare the framework's build with driver and card (`nvidia-smi`): a version for this generation, reinstalled in a fresh"
+        " environment",
+        "run once with CUDA_LAUNCH_BLOCKING=1, or on the CPU: an index or label out of range fails later, in these words",
+        "see that device memory is left (`nvidia-smi`): end other processes, or use a smaller batch",
+    ),
+    advice(
         r"(?P<library>(?:lib)?(?:cud\w{0,40}|cublas\w{0,40}|cufft\w{0,40}|curand\w{0,40}|cusolver\w{0,40}|cusparse\w{0,40}|nccl\w{0,40}|nvrtc\w{0,40}"
         r"|nvinfer\w{0,40}|nvcuda\w{0,40}|nvjitlink\w{0,40}|torch_cuda\w{0,40})\.(?:so[\w.]{0,20}|dll))",
         "the CUDA library {library} is not found, or not in the version that this build wants",

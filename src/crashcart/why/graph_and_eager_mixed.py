@@ -55,6 +55,14 @@ _ADVICE: tuple[Advice, ...] = (
         _COMPAT,
     ),
     advice(
+        r"replica|distribut|strategy",
+        "code of a distribution strategy runs outside of it, or the other way round",
+        "make the model, its optimizer and metrics inside `with strategy.scope():`, and run the step as"
+        " strategy.run(step, args=(batch,)) (experimental_run_v2 before 2.2)",
+        "do not mix keras with tf.keras there; what reduces over replicas goes outside the step: strategy.reduce(...)",
+        "some of it works in newer versions only: upgrade TensorFlow, or try the step without a strategy first",
+    ),
+    advice(
         r"kerastensor cannot be used",
         "a TensorFlow function was called on a symbolic Keras tensor",
         "use the function of keras.ops or a Keras layer instead: tf.norm(x) → keras.ops.norm(x), tf.concat →"

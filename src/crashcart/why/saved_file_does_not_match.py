@@ -41,7 +41,7 @@ _ADVICE: tuple[Advice, ...] = (
     advice(
         r"not compatible with provided weight shape|provided weights? list|set_weights",
         "the weights that were given do not fit the model's layers",
-        "compare [w.shape for w in a.get_weights()] of both models: same layers, same units, same order",
+        "compare [w.shape for w in a.get_weights()] of both models: same architecture, same units, same order, same version",
         "to take over only what fits, set the weights layer by layer: layer.set_weights(...)",
     ),
     advice(
@@ -65,6 +65,7 @@ _ADVICE: tuple[Advice, ...] = (
         "the weights file and the model have different layers",
         "build the same architecture as when it was saved (number and order of layers, include_top, classes)",
         "load what fits: model.load_weights(path, skip_mismatch=True), with by_name=True for .h5",
+        "another version of Keras or of the model's own code may have written it: install that version, and save again",
         "a model without a known input shape has no weights yet: call it once, or build(...), before loading",
     ),
     advice(

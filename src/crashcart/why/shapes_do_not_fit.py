@@ -90,7 +90,7 @@ _ADVICE: tuple[Advice, ...] = (
         "check the order of the axes: channels_last is (height, width, channels)",
     ),
     advice(
-        r"channels|depth",
+        r"channels|depth|grouped convolutions",
         "",
         "give the layer as many channels as it was built for: decode images with channels=3, or repeat a grey one",
         "check the order of the axes: TensorFlow takes (batch, height, width, channels), PyTorch (batch, channels,"

@@ -10,7 +10,7 @@ from crashcart.evidence import Ending, Environment, ErrorRecord, Frame, Log, Pro
 from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._names import FRAMEWORKS, circular_files, shadowing_file, words_of
-from crashcart.why._said import Force, Said, own_frame, said_by_error
+from crashcart.why._said import Force, Said, own_frame, package_of, said_by_error
 from crashcart.why._statement import first_sentence, judge_confidence, quote_error, with_source
 from crashcart.why._text import GONE_ELSEWHERE, main_error, states_a_kind
 from crashcart.why._words import runs_pytest
@@ -18,6 +18,17 @@ from crashcart.why._words import runs_pytest
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
 _FROM = re.compile(r"(?:^|[:;]\s*)raise\b.{0,300}\sfrom\s{1,8}(?!None\b)")
 _OS = re.compile(r"^<frozen os>$|[/\\]os\.py$")
+_ABOUT_ITSELF = frozenset(
+    {
+        "AttributeError",
+        "TypeError",
+        "ImportError",
+        "AssertionError",
+        "NotImplementedError",
+        "RuntimeError",
+        "SystemError",
+    }
+)
 _USUAL_IMPORTS = {
     "np": "import numpy as np",
     "pd": "import pandas as pd",
@@ -131,6 +142,20 @@ def _remedy(said: Said, environment: Environment | None) -> Iterator[str]:
         yield "correct the source at that line, or just above it; Python names the line where it stopped understanding"
     if said.type in ("AttributeError", "TypeError") and "NoneType" in said.words:
         yield "something is None: follow the value on that line back to the call that should have made it"
+    yield from _of_package(said)
+
+
+def _of_package(said: Said) -> Iterator[str]:
+    """What a package raises about itself, not about a key or an index it was asked for, another version of it often cures."""
+    deepest = said.frames[-1] if said.frames else None
+    if said.type not in _ABOUT_ITSELF or (deepest is not None and package_of(deepest) is None):
+        return
+    package = package_of(deepest) if deepest is not None else None
+    inside = f"it was raised inside {package}" if package else "where it is raised inside an installed package"
+    yield (
+        f"{inside}: try another version of it, the one that the code was written for (its requirements.txt names it) or a newer"
+        " one, in a fresh environment"
+    )
 
 
 _KNOWN = tuple(
