@@ -67,6 +67,14 @@ _KERNEL_SAYS = {
     "segfault at ": "SIGSEGV", "general protection": "SIGSEGV", "trap invalid opcode": "SIGILL", "trap divide error": "SIGFPE",
 }  # fmt: skip
 _TASK = re.compile(r"\btask \d{1,6}: (?P<word>[A-Za-z ]{4,30}?)(?: \(core dumped\))?$")
+_LAST_WORDS = re.compile(
+    r"^terminate called |^libc\+\+abi(?:\.dylib)?: terminating|malloc: \*\*\* error for object|^\*\*\* (?:Error in|stack smashing"
+    r"|buffer overflow) |^(?:free|malloc|realloc|munmap_chunk)\(\): |^double free or corruption|^corrupted (?:size|double)"
+    r"|^pure virtual method called|^(?:\d{4}-\d\d-\d\d [\d:.]{8,20}: )?F \S{1,200}\.(?:cc|h|cpp|mm):\d+\]|^F\d{4} [\d:.]{8,20} "
+)
+"""What a native library prints right before it aborts; the shell's own word may have been left out."""
+_REPORTED = re.compile(r"^Exception code: {0,16}\t?(?:0x)?(?P<code>[0-9a-f]{8})\b", re.IGNORECASE)
+"""Windows' report of a crashed application."""
 _EXIT = re.compile(
     r"(?:finished with exit code|terminated with exit code|exit(?:ed)? with (?:return |exit )?(?:code"
     r"|status)(?: code)?|exit(?:ed)? with status"
@@ -83,6 +91,8 @@ _WINDOWS = {
     0xC0000094: ("SIGFPE", "integer division by zero"),
     0xC00000FD: ("SIGSEGV", "stack overflow"),
     0xC000013A: ("SIGINT", "Ctrl-C"),
+    0x40000015: ("SIGABRT", "abort"),
+    0x80000003: ("SIGTRAP", "breakpoint"),
     0x40010004: ("SIGTERM", "ended by a debugger"),
 }
 _WINDOWS_WORDS = {
@@ -110,7 +120,8 @@ _HINTS = (
     "general protection", "opcode", "task", "exc_", "tué", "getötet", "arrêté", "termin", "abge", "错误", "已", "非法",
     "例外", "убито", "ошибка", "недоп", "maschinenbefehl", "gleitkomma", "return code", "错",
     "内核", "inst", "speicherzugriff", "dead", "term_", "walltime", "due to", "timeout", "cancelled", "preempt",
-    "node_fail",
+    "node_fail", "malloc", "free", "corrupt", "check failed", "smashing", "pure virtual", ": f ", "f tensorflow", "f external",
+    "exception code",
 )  # fmt: skip
 
 
@@ -177,6 +188,10 @@ def _by_system(text: str, line: LogLine) -> Ending | None:
     match = _APPLE.search(text)
     if match:
         return _signal(_APPLE_SAYS[match["kind"]], line)
+    match = _REPORTED.match(text)
+    known = _WINDOWS.get(int(match["code"], 16)) if match else None
+    if known and match:
+        return _signal(known[0], line, words=f"0x{match['code'].upper()}, {known[1]}")
     match = _FAULT_OF_WINDOWS.match(text)
     name = _WINDOWS_WORDS.get(match["words"].strip().lower()) if match else None
     return _signal(name, line) if name else None
@@ -211,6 +226,10 @@ def _signal_in(code: int) -> int:
     return 256 - code if 256 - code in (4, 6, 7, 9, 11, 15) else 0
 
 
+def _by_last_words(text: str, line: LogLine) -> Ending | None:
+    return _signal("SIGABRT", line) if _LAST_WORDS.search(text) else None
+
+
 def _by_scheduler(text: str, line: LogLine) -> Ending | None:
     return _signal("SIGTERM", line) if _TIME.search(text) else None
 
@@ -235,5 +254,6 @@ _LOOKS: tuple[tuple[int, Callable[[str, LogLine], Ending | None]], ...] = (
     (3, _by_number),
     (2, _by_code),
     (2, _by_interrupt),
+    (1, _by_last_words),
     (0, _by_notebook),
 )

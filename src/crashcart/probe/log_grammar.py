@@ -68,7 +68,7 @@ _CONTINUES = re.compile(
 _OPEN = re.compile(
     r"(?:Graph execution error:|<stack traces unavailable>|Detected at node .*|in user code:"
     r"|Exception encountered when calling .*|root error\(s\) found\."
-    r"|Original error:|defined at.*:|Example error message for object .*)\s*$"
+    r"|^Node: '[^']{0,400}'|Original error:|defined at.*:|Example error message for object .*)\s*$"
 )
 _STATUS_ERRORS = re.compile(
     r"(?:^|\.)(?:InvalidArgument|Unknown|Internal|Unimplemented|NotFound|OutOfRange|FailedPrecondition)Error$"

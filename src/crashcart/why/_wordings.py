@@ -190,6 +190,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"loaded cudnn version \d+ but source was compiled|found cudnn version .{0,40}but .{0,40}(?:built|compiled)",
         r"cuda driver version is insufficient|driver on your system is too old"
         r"|driver (?:version )?(?:is )?(?:too old|insufficient)",
+        r"nvidia-smi has failed|couldn't communicate with the nvidia driver|could not find registered platform",
         r"unsupported display driver / cuda driver|forward compatibility was attempted|driver/library version mismatch",
         r"ptx was compiled with an unsupported toolchain|unsupported ptx|cuda_error_(?:invalid|unsupported)_ptx",
         r"no kernel image is available|cuda_error_no_binary_for_gpu|cuda_error_invalid_image"

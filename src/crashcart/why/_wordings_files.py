@@ -27,6 +27,7 @@ _SAVED = (
         r"no model (?:found )?in config|no model config found|file format not supported: filepath",
         r"not an sstable|save_path is not a valid checkpoint|op type not registered|nodedef mentions attr",
         r"metagraphdef associated with tags|didn't find op for builtin opcode|model provided has model identifier",
+        r"tensorflow op(?:s|\(s\)).{0,80}not supported by this interpreter|custom ops? .{0,80}(?:not registered|unresolved)",
         r"unsupported pickle protocol|weights only load failed|can't get attribute '\w+' on <module",
         r"unrecognized keyword arguments?:? .{0,40}batch_(?:input_)?shape|requested the deserialization of a",
     ),

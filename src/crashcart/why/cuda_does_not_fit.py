@@ -53,6 +53,19 @@ _ADVICE: tuple[Advice, ...] = (
         "if `nvidia-smi` fails on the host: restart after a driver update, and install nvidia-container-toolkit again",
     ),
     advice(
+        r"registered platform",
+        "the plug-in for the device (Metal, on a Mac) does not fit this TensorFlow",
+        "take the pair of versions that belong together: tensorflow-metal's page lists which release fits which TensorFlow",
+        "until then use the old optimizers (tf.keras.optimizers.legacy.Adam), or the CPU:"
+        " tf.config.set_visible_devices([], 'GPU')",
+    ),
+    advice(
+        r"nvidia-smi has failed|communicate with the nvidia driver",
+        "the NVIDIA driver does not run",
+        "install or reinstall the driver for this kernel (after a kernel update its module is built anew: `dkms status`), then restart",
+        "with Secure Boot the module must be signed; `sudo modprobe nvidia` and `dmesg | grep -i nvidia` say what is wrong",
+    ),
+    advice(
         r"driver",
         "the NVIDIA driver does not fit this CUDA",
         "upgrade the NVIDIA driver; `nvidia-smi` shows its version and the newest CUDA that it serves",

@@ -27,6 +27,14 @@ _ADVICE: tuple[Advice, ...] = (
         "keep such classes in a module of their own, and save again; what was saved from a script belongs to `__main__`",
     ),
     advice(
+        r"supported by this interpreter|flex delegate",
+        "the TFLite model has TensorFlow operations in it, which this interpreter was built without",
+        "run it with the whole TensorFlow (tf.lite.Interpreter), not tflite_runtime; in an app link the Flex delegate"
+        " (tensorflow-lite-select-tf-ops) of the same version",
+        "convert it without them: converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS] names those that have"
+        " no built-in form",
+    ),
+    advice(
         r"weights only load failed",
         "the checkpoint holds more than weights, and PyTorch from 2.6 does not load that unasked",
         "if you trust the file: torch.load(path, weights_only=False)",
