@@ -212,7 +212,7 @@ def _import_name(said: Said) -> Kind | None:
 def _argument(said: Said) -> Kind | None:
     if said.type not in ("TypeError", "ValueError", "AttributeError", ""):
         return None
-    if "deserializ" in said.folded:
+    if "deserializ" in said.folded and "header" not in said.folded:
         return Kind.SAVED
     match = _UNEXPECTED.search(said.words)
     if match is None:

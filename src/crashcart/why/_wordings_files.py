@@ -23,7 +23,8 @@ _SAVED = (
         r"stored in (?:the )?checkpoint|attempting to restore variable|nothing except the root object matched",
         r"you are trying to load a weight file|loading weights into a model that has not|objects could not be loaded",
         r"(?:layer|weight) count mismatch|layer #\d+ \(named|not compatible with provided weight shape",
-        r"in loading state_dict|size mismatch for \S+: copying|(?:unexpected|missing) key\(s\) in state_dict",
+        r"in loading state_dict|(?:unexpected|missing) key\(s\) in state_dict|error\(s\) in loading",
+        r"maximum supported (?:file format )?version|attempted to read a \w+ file with version|unable to load weights",
         r"no model (?:found )?in config|no model config found|file format not supported: filepath",
         r"not an sstable|save_path is not a valid checkpoint|op type not registered|nodedef mentions attr",
         r"metagraphdef associated with tags|didn't find op for builtin opcode|model provided has model identifier",
@@ -42,6 +43,20 @@ _SAVED = (
         r"checkpoint.{0,60}(?:incompatible|mismatch|does not match)|newer version of (?:tensorflow|keras)"
         r"|lambda layer.{0,80}unsafe",
         raised=True,
+    ),
+)
+
+_SURVIVED = (
+    wording(Kind.SAVED, Force.PLAIN, r"size mismatch for \S+: copying", raised=True),
+    wording(Kind.SAVED, Force.HEALTHY, r"size mismatch for \S+: copying"),
+)
+"""PyTorch raises it; libraries over it print it, and go on with what fits."""
+
+_HEADERS = (
+    wording(
+        Kind.DAMAGED,
+        Force.PLAIN,
+        r"safetensor\w{0,10}error|deserializing header|header ?too ?(?:large|small)|(?:invalid|incomplete) ?(?:header|metadata)",
     ),
 )
 
@@ -67,6 +82,8 @@ _MISSING = (
         r"|permissionerror|permissiondeniederror",
         r"stale (?:nfs )?file handle|\[errno 116\]",
         r"\[errno (?:2|13|20|21)\]|\[winerror (?:2|3|5)\]|the system cannot find the (?:file|path)",
+        r"is not a (?:local folder|valid model identifier)|no file named \S|does not appear to have a file named",
+        r"can't load (?:config\w*|tokenizer|the model|weights|image processor|feature extractor)\b.{0,20} for",
         r"can't open file '?\S+'?: |!_?(?:src|ssize)\.empty\(\)|url fetch failure|nosuch(?:bucket|key)",
         r"(?<!object file: )no such file or directory|permission denied",
     ),
@@ -123,4 +140,4 @@ _DAMAGED = (
     wording(Kind.DAMAGED, Force.HEALTHY, r"corrupt jpeg data|libpng warning|extraneous bytes before marker"),
 )
 
-TABLE: tuple[Wording, ...] = (*_SAVED, *_RAN_OUT, _DAMAGED[0], *_MISSING, *_DAMAGED[1:])
+TABLE: tuple[Wording, ...] = (*_HEADERS, *_SAVED, *_SURVIVED, *_RAN_OUT, _DAMAGED[0], *_MISSING, *_DAMAGED[1:])

@@ -96,13 +96,13 @@ _ADVICE: tuple[Advice, ...] = (
         _BUNDLE,
     ),
     advice(
-        r"failed to get convolution algorithm|dnn library|cudnn_status|algorithms|check failed|failed to call then|cudnn stream",
+        r"failed to get convolution algorithm|valid cudnn algorithm|dnn library|cudnn_status|algorithms|check failed|failed to call then|cudnn stream",
         "cuDNN did not start: an unfitting version, or no device memory left for it",
         "compare the cuDNN version with the one this TensorFlow was tested with; the lines above the error name"
         " both where they differ",
         "let TensorFlow leave some memory: tf.config.experimental.set_memory_growth(gpu, True) (allow_growth in TF"
         " 1), and"
-        " end other processes on the device (nvidia-smi)",
+        " end other processes on the device (nvidia-smi); a smaller batch leaves room as well",
         _BUNDLE,
     ),
     advice(

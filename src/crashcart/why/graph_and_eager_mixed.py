@@ -63,11 +63,12 @@ _ADVICE: tuple[Advice, ...] = (
         "some of it works in newer versions only: upgrade TensorFlow, or try the step without a strategy first",
     ),
     advice(
-        r"kerastensor cannot be used",
+        r"kerastensor cannot be used|intermediate keras symbolic|kerasvariable|of type 'variable', not",
         "a TensorFlow function was called on a symbolic Keras tensor",
         "use the function of keras.ops or a Keras layer instead: tf.norm(x) → keras.ops.norm(x), tf.concat →"
         " keras.layers.Concatenate",
-        "put TensorFlow functions into the call() of a layer of your own, and use that layer",
+        "put TensorFlow functions into the call() of a layer of your own (or a keras.layers.Lambda), and use that layer",
+        "code that was written for Keras 2: `pip install tf_keras` and TF_USE_LEGACY_KERAS=1 keep its version",
     ),
     advice(
         r"numpy\(\) is only available|no attribute '_?numpy'|python `?bool|iterating over|operatornotallowed"
@@ -104,6 +105,13 @@ _ADVICE: tuple[Advice, ...] = (
         "a placeholder was not fed",
         "give each placeholder a value in feed_dict; summaries and metrics that depend on it need it too",
         "make sure that only one graph exists: two copies of a placeholder have the same name",
+    ),
+    advice(
+        r"optimizer cannot recognize",
+        "an optimizer met a variable that it was not made for",
+        "use an optimizer of its own for each model or part, or tell it of all variables before the loop:"
+        " optimizer.build(model.trainable_variables)",
+        "compile again after layers are frozen or unfrozen; tf.keras.optimizers.legacy.Adam does not ask",
     ),
     advice(
         r"already exists|reuse",

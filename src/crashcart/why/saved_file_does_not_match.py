@@ -91,6 +91,12 @@ _ADVICE: tuple[Advice, ...] = (
         "files with weights only: build the model and call load_weights",
     ),
     advice(
+        r"maximum supported|may be too old|unable to load weights",
+        "the file was written by a newer version, or is not what the call expects",
+        "upgrade the framework to the version that wrote the file, or newer",
+        "a file that was cut short says so too: delete it from the cache (~/.cache/huggingface) and download it again",
+    ),
+    advice(
         r"op type not registered|nodedef|graphdef|opcode|pickle protocol|newer version",
         "the file was written by a newer version, or needs operations that are not loaded",
         "upgrade to the version that wrote it, or newer",
