@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 
 from crashcart.why import _wordings, _wordings_code, _wordings_files
-from crashcart.why._names import loads_a_file, missing_name
+from crashcart.why._names import fails_at_import, loads_a_file, missing_name
 from crashcart.why._said import Force, Kind, Said, package_of
 from crashcart.why._wording import look_up, wording
 
@@ -90,6 +90,7 @@ def kind_of(said: Said) -> tuple[Kind, Force] | None:
         or _memory(said)
         or look_up(_wordings.LIBRARIES, said)
         or missing_name(said)
+        or ((Kind.PACKAGES, Force.PLAIN) if fails_at_import(said) else None)
         or _exhausted_iterator(said)
         or _absent_device(said)
         or look_up(_wordings_files.TABLE, said)

@@ -12,7 +12,7 @@ import re
 import sys
 
 from crashcart.why._message import looks_own
-from crashcart.why._said import Force, Kind, Said, own_frame, raiser
+from crashcart.why._said import Force, Kind, Said, own_frame, package_of, raiser
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -82,6 +82,12 @@ _OBJECT_ATTRIBUTE = re.compile(r"(?:'([\w.]+)' object|type object '([\w.]+)') ha
 _NO_MODULE = re.compile(r"No module named '?([\w.]+)")
 _IMPORT_NAME = re.compile(r"cannot import name '?([\w.]+)'?(?: from (?:partially initialized module )?'([\w.]+)')?")
 _FROM_IMPORT = re.compile(r"from\s+([\w.]+)\s+import")
+_IMPORTS = re.compile(r"(?:import|from)\s+\w")
+_OTHER_AT_IMPORT = words_of(
+    """
+    ModuleNotFoundError FileNotFoundError PermissionError OSError MemoryError KeyboardInterrupt SystemExit RecursionError
+    """
+)
 _SHADOWED = re.compile(
     r"(?:partially initialized module|^module) '(\w+)'|cannot import name '\w+' from '(\w+)' \((?P<path>[^)]{1,400}\.py)\)"
 )
@@ -120,6 +126,17 @@ def loads_a_file(said: Said) -> bool:
         return True
     asked = own_frame(said.frames)
     return asked is not None and _LOADING_CALL.search(asked.source or "") is not None
+
+
+def fails_at_import(said: Said) -> bool:
+    """Whether installed packages failed while the user's own line only imported them: they do not fit each other or this
+    Python, whatever they say. A file that is not there, or a package that is not installed, is another matter."""
+    if not said.frames or said.type in _OTHER_AT_IMPORT or package_of(said.frames[-1]) is None:
+        return False
+    asked = own_frame(said.frames)
+    if asked is None:
+        return said.frames[-1].function == "<module>"
+    return _IMPORTS.match((asked.source or "").strip()) is not None
 
 
 def shadowing_file(said: Said) -> str | None:

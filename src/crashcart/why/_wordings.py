@@ -67,6 +67,7 @@ LIMITS: tuple[Wording, ...] = (
         r"multiple copies of the openmp runtime",
         r"mkl_threading_layer=intel is incompatible with libgomp",
     ),
+    wording(Kind.OPENMP, Force.PLAIN, r"omp: (?:system )?error #(?!15\b|34\b|11\b|178\b)\d"),
     wording(
         Kind.OPENMP,
         Force.HEALTHY,

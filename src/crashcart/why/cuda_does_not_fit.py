@@ -62,7 +62,8 @@ _ADVICE: tuple[Advice, ...] = (
     advice(
         r"nvidia-smi has failed|communicate with the nvidia driver",
         "the NVIDIA driver does not run",
-        "install or reinstall the driver for this kernel (after a kernel update its module is built anew: `dkms status`), then restart",
+        "install or reinstall the driver for this kernel (a kernel update needs its module built anew: `dkms status`), then"
+        " restart",
         "with Secure Boot the module must be signed; `sudo modprobe nvidia` and `dmesg | grep -i nvidia` say what is wrong",
     ),
     advice(
@@ -96,7 +97,8 @@ _ADVICE: tuple[Advice, ...] = (
         _BUNDLE,
     ),
     advice(
-        r"failed to get convolution algorithm|valid cudnn algorithm|dnn library|cudnn_status|algorithms|check failed|failed to call then|cudnn stream",
+        r"failed to get convolution algorithm|valid cudnn algorithm"
+        r"|dnn library|cudnn_status|algorithms|check failed|failed to call then|cudnn stream",
         "cuDNN did not start: an unfitting version, or no device memory left for it",
         "compare the cuDNN version with the one this TensorFlow was tested with; the lines above the error name"
         " both where they differ",

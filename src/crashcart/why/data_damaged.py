@@ -74,8 +74,8 @@ _ADVICE: tuple[Advice, ...] = (
     advice(
         r"signature not found|truncated file|hdf5|\bh5|header|b-?tree|safetensor",
         "a file of weights or arrays is damaged, or is none",
-        "`file PATH` and `head -c 200 PATH` tell what it is: a Git LFS pointer (`git lfs install && git lfs pull`) or a web page is the"
-        " usual answer; download the file again",
+        "`file PATH` and `head -c 200 PATH` tell what it is: a Git LFS pointer (`git lfs install && git lfs pull`) or a web page"
+        " is the usual answer; download the file again",
         "a run that was killed while saving leaves half a file: use the checkpoint before it, and write to a"
         " temporary name first",
     ),

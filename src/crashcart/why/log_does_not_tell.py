@@ -26,8 +26,8 @@ _WORKER = (
     "`dmesg -T | grep -i -e kill -e segfault` on that machine tells: a kill is a lack of memory (fewer workers, smaller items), a"
     " segfault a crash in native code",
     "run the same work in the main process (num_workers=0, n_jobs=1, a plain loop): its own error or exit code then shows",
-    "in a container give shared memory more room (`--shm-size=8g` or `--ipc=host`); on Windows and macOS start under `if __name__ =="
-    " '__main__':`, since workers import the script anew",
+    "in a container give shared memory more room (`--shm-size=8g` or `--ipc=host`); on Windows and macOS start under `if"
+    " __name__ == '__main__':`, since workers import the script anew",
 )
 _FLAT = (
     "for a leak, measure the program that grows, over many steps, and print the resident size at each: what is made outside the"

@@ -52,12 +52,17 @@ def packages_do_not_fit(
     shortest way.
     """
     for statement in stated(Kind.PACKAGES, errors, log, ending):
-        row = advise(PACKAGE_ADVICE, statement.said.text)
+        row = advise(PACKAGE_ADVICE, _with_files(statement.said))
         versions = _versions(statement.said, environment)
         finding = conclude(statement, row.headline, row.remedy, *([f"installed: {versions}"] if versions else []))
         yield replace(finding, where=_importing_line(statement) or finding.where)
         return
     yield from _crashed_at_import(log)
+
+
+def _with_files(said: Said) -> str:
+    """The words, and the files at whose import they fell: generated code says by its name whose it is."""
+    return " ".join([said.text, *(frame.file.replace("\\", "/").rpartition("/")[2] for frame in said.frames[-2:])])
 
 
 def _importing_line(statement: Statement) -> Where | None:
