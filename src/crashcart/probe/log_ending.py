@@ -43,20 +43,22 @@ _SHELL = re.compile(
 )
 _COMMAND = re.compile(r"^\s+(?:sudo |time |nohup )?(?:i?python|\./|/|torchrun|mpirun|jupyter|bash|sh )")
 _NAMED = re.compile(
-    r"(?:killed by|terminated by|received|caught|with|by|due to|signal:?|sent|type: {0,16}\w{1,30}|exit codes? of the workers are"
-    r"|exited) ?(?:fatal )?(?:signal:? ?)?[ ({<*'\"]{0,4}(?:\d{1,2} ?[:(] ?)?(?:signals\.)?(?P<name>SIG(?:KILL"
+    r"(?:killed by|terminated by|received|caught|with|by|due to|return code"
+    r"|signal:?|sent|type: {0,16}\w{1,30}|exit codes? of the workers are"
+    r"|exited) ?(?:fatal )?(?:signal:? ?)?[ ({<*'\"]{0,4}(?:\d{1,2} ?[:(] ?)?(?:(?:neg)?signals?\.)?(?P<name>SIG(?:KILL"
     r"|SEGV|ABRT|BUS|ILL|FPE|TERM|HUP|XCPU|INT))\b",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
     r"(?:killed by signal:?|terminated by signal|received signal|caught signal|interrupted by signal"
-    r"|\bsignal) [(]?(?P<number>\d{1,2})\b(?!\.\d)",
+    r"|got signal:|\bsignal) [(]?(?P<number>\d{1,2})\b(?!\.\d)",
     re.IGNORECASE,
 )
 _BY_WORD = re.compile(
-    r"(?:killed by signal: |exited with error: signal: |^signal: |^Fatal Python error: |^signal \(\d\d?\): "
-    r"|Termination Signal: {1,16}|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?:[.:,(]|$)"
+    r"(?:killed by signal: |\bprocess \d{1,9} got |exited with error: signal: |^signal: |^Fatal Python error: "
+    r"|^signal \(\d\d?\): |Termination Signal: {1,16}|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?: {0,2}[.:,(!]|$)"
 )
+_HANDLED = re.compile(r"Handling signal: (?P<name>term|hup|quit|int|abrt|usr1|kill)\b")
 _FAULT_OF_WINDOWS = re.compile(r"^Windows fatal exception: (?P<words>[\w ]{4,40})")
 _APPLE = re.compile(r"\bEXC_(?P<kind>BAD_ACCESS|BAD_INSTRUCTION|CRASH|ARITHMETIC|BREAKPOINT)\b")
 _APPLE_SAYS = {
@@ -79,7 +81,7 @@ _EXIT = re.compile(
     r"(?:finished with exit code|terminated with exit code|exit(?:ed)? with (?:return |exit )?(?:code"
     r"|status)(?: code)?|exit(?:ed)? with status"
     r"|exit code(?: is)?|exit status|exitcode|return code|returned with exit code|non-zero exit status|ended with exit code"
-    r"|exited, code|Exited)\s{0,3}[:=]?\s{0,8}\(?(?P<code>-?\d{1,10})\b",
+    r"|exited, code|Exited|non-zero exit)\s{0,3}[:=]?\s{0,8}\(?(?P<code>-?\d{1,10})\b",
     re.IGNORECASE,
 )
 _WINDOWS = {
@@ -110,7 +112,16 @@ _TIME = re.compile(
     r"due to (?:time limit|preemption|node fail)|walltime .{0,40}exceeded|exceeded (?:its "
     r"|the )?(?:wall ?(?:clock ?)?time|time limit)|term_runlimit|term_owner"
     r"|^\d[\w.+]{0,40}\s.{0,200}\b(?:timeout|preempted|node_fail|cancelled\+?)\s.{0,60}\d:\d"
-    r"|jobstate=(?:timeout|preempted|node_fail|cancelled)|worker timeout \(pid",
+    r"|jobstate=(?:timeout|preempted|node_fail|cancelled)|worker timeout \(pid"
+    r"|\*\*\* (?:job|step) .{0,80}cancelled at|task timed out after|execution took longer than"
+    r"|exceeded (?:the )?maximum execution|^##\[error\]the operation was cancell?ed"
+    r"|(?:was|been|being) preempted|interruption notice|^timeout: sending signal",
+    re.IGNORECASE,
+)
+_BOOT = re.compile(
+    r"^-- (?:Reboot|Boot [0-9a-f]{32}) --|Kernel panic - not syncing|reboot: (?:Restarting|Power down)|^systemd-shutdown\[1\]: "
+    r"|system (?:is|will) (?:going down|be (?:rebooted|powered off)|reboot\w{0,4})\b"
+    r"|going down for (?:system )?(?:reboot|halt|power)",
     re.IGNORECASE,
 )
 _INTERRUPT = re.compile(r"^(?:KeyboardInterrupt(?::.{0,200})?|\^C)\s*$")
@@ -121,7 +132,7 @@ _HINTS = (
     "例外", "убито", "ошибка", "недоп", "maschinenbefehl", "gleitkomma", "return code", "错",
     "内核", "inst", "speicherzugriff", "dead", "term_", "walltime", "due to", "timeout", "cancelled", "preempt",
     "node_fail", "malloc", "free", "corrupt", "check failed", "smashing", "pure virtual", ": f ", "f tensorflow", "f external",
-    "exception code",
+    "exception code", "-- boot", "reboot", "panic", "shutdown", "going down", "longer than", "##[error]", "interruption",
 )  # fmt: skip
 
 
@@ -173,6 +184,9 @@ def _by_name(text: str, line: LogLine) -> Ending | None:
     name = _SIGNAL_OF.get(match["word"].strip().lower()) if match else None
     if name:
         return _signal(name, line)
+    match = _HANDLED.search(text)
+    if match:
+        return _signal(f"SIG{match['name'].upper()}", line)
     match = _TASK.search(text)
     name = _SIGNAL_OF.get(match["word"].strip().lower()) if match else None
     if name:
@@ -238,6 +252,10 @@ def _by_interrupt(text: str, line: LogLine) -> Ending | None:
     return _signal("SIGINT", line) if _INTERRUPT.match(text) else None
 
 
+def _by_boot(text: str, line: LogLine) -> Ending | None:
+    return Ending("unobserved", same_boot=False, said=line) if _BOOT.search(text) else None
+
+
 def _by_notebook(text: str, line: LogLine) -> Ending | None:
     return Ending("unobserved", said=line) if _NOTEBOOK.search(text) else None
 
@@ -254,6 +272,7 @@ _LOOKS: tuple[tuple[int, Callable[[str, LogLine], Ending | None]], ...] = (
     (3, _by_number),
     (2, _by_code),
     (2, _by_interrupt),
+    (2, _by_boot),
     (1, _by_last_words),
     (0, _by_notebook),
 )

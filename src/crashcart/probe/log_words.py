@@ -38,7 +38,8 @@ TELLTALES = (
     "assigned", "n_classes", "processor", "rectang", "negative", "inconsist", "matched", "model", "sequence",
     "insufficient", "format", "extraneous", "misaligned", "fallen", "xid", "nvidia", "loss is", "loss was",
     "became", "infinity", "loss scale", "stale", ".empty()", "replica", "strategy", "convolution", "axes", "execution plan",
-    "engine config", "cufft", "curand",
+    "engine config", "cufft", "curand", "retries", "credential", "storage", "forbidden", "connection", "imdecode", "checkvector",
+    "hash", "digest", "store",
 )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ _HOST_MEMORY = (
         Force.DECISIVE,
         r"pinned host memory|bytes on host: ?cuda_error|(?:cuda|gpu)_host_bfc",
         r"(?<!\w)_?(?:array)?memoryerror\b|unable to allocate .{1,40} for an array",
-        r"std::bad_alloc|bad allocation|std::length_error.{0,20}vector",
+        r"c error: out of memory|std::bad_alloc|bad allocation|std::length_error.{0,20}vector",
         r"cannot allocate memory|can't allocate memory|\[errno 12\]|cannot allocate vector of size|enomem",
         r"defaultcpuallocator|alloc_cpu\.cpp|memory allocation of \d+ bytes failed|(?:malloc"
         r"|realloc) of size \d+ failed",

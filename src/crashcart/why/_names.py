@@ -93,7 +93,7 @@ _SHADOWED = re.compile(
 )
 _UNEXPECTED = re.compile(r"(?:\b([\w.]{1,200})\(\) )?got an unexpected keyword argument '(\w+)'")
 _UNRECOGNISED = re.compile(
-    r"unrecogni[sz]ed keyword arguments?|argument\(s\) not recognized|keyword argument not understood"
+    r"unrecogni[sz]ed keyword arguments?|invalid keyword argument|argument\(s\) not recognized|keyword argument not understood"
     r"|unexpected keyword argument passed to optimizer|is deprecated in the new keras optimizer|(?:was|has been"
     r"|is) removed in"
     r"|(?:un|not )supported (?:in|by|with) (?:tf|tensorflow|keras) ?\d"
@@ -168,8 +168,10 @@ def _module_attribute(said: Said) -> Kind | None:
     match = _MODULE_ATTRIBUTE.search(said.words)
     if match is None or "partially initialized" in said.folded or said.type not in ("AttributeError", ""):
         return None
-    root = match[1].split(".")[0]
+    root = match[1].split(".")[0].removesuffix("_core")
     who = raiser(said, besides=root)
+    if root in sys.stdlib_module_names:
+        return Kind.API if who == "own" else Kind.PACKAGES
     if root == "tensorflow" and match[1] == root and match[2] in _EVERY_VERSION:
         return Kind.PACKAGES
     if who not in (None, "own") or _is_private(match[1]):
@@ -221,9 +223,9 @@ def _import_name(said: Said) -> Kind | None:
     who = raiser(said)
     if who not in (None, "own") or (who is None and (match[1].startswith("_") or _is_private(match[2] or ""))):
         return Kind.PACKAGES
-    if root in FRAMEWORKS:
+    if root in FRAMEWORKS or (root in sys.stdlib_module_names and who == "own"):
         return Kind.API
-    return Kind.PACKAGES if who is None and "-packages" in said.words else None
+    return Kind.PACKAGES if who is None and (root in sys.stdlib_module_names or "-packages" in said.words) else None
 
 
 def _argument(said: Said) -> Kind | None:

@@ -57,6 +57,7 @@ LIMITS: tuple[Wording, ...] = (
         r"|stalled (?:ranks|ops):",
         r"celltimeouterror|a cell timed out while it was being executed|timeout waiting for execute reply",
         r"deadlineexceedederror|timed out (?:initializing|after \d{1,9} seconds waiting|waiting for)|worker timeout \(pid",
+        r"(?:c10d|tcpstore|rendezvous|store->get).{0,300}(?:timeout|timed out)",
         r"dataloader timed out after|barrier timed out|deadlock detected|possible deadlock",
     ),
     wording(
@@ -289,7 +290,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"requires (?:tensorflow|numpy|keras|torch|jax|jaxlib|tf[-_]keras|protobuf)\b.{0,40}(?:version|>=|==|<"
         r"|newer|\d+\.\d+)",
         r"(?:installed version of keras is keras 3|only compatible with keras 2|keras 2 is no longer supported)",
-        r"_dictwrapper|is not an acceptable base type",
+        r"_dictwrapper|is not an acceptable base type|numpy is not available|'<attribute 'dtype' of 'numpy\.generic' objects>'",
         r"versionconflict|contextualversionconflict|distributionnotfound",
         r"no matching distribution found for|could not find a version that satisfies the requirement"
         r"|is not a supported wheel on this platform|requires a different python|conflicting dependencies",

@@ -58,6 +58,7 @@ _GRAPH = (
         r"is out of scope|from (?:outer|a different) graph|cannot be accessed (?:here|from)"
         r"|cannot be interpreted as a tensor",
         r"symbolic (?:inputs|tensors?|keras)|failedpreconditionerror|(?:cannot|must).{0,40}inside (?:a )?tf\.function",
+        r"has no inbound nodes|isn't built|not (?:yet )?been built|has never been called",
         r"not (?:yet )?been initialized|must be defined before the loop|an op outside of the function building code",
         raised=True,
     ),
@@ -72,6 +73,7 @@ _DEVICE = (
         r"invalid device (?:ordinal|id)|unknown device:|torch not compiled with cuda",
         r"not (?:compiled|built|linked) with (?:cuda|gpu|rocm|mps) (?:enabled|support)",
         r"found no nvidia driver|no cuda gpus are available|no cuda-capable device",
+        r"can't convert .{0,20}device type tensor to numpy",
         r"expected all tensors to be on the same device|expected object of (?:device|backend)",
         r"input type \(torch\.cuda\.\w+\) and weight type \(torch\.(?!cuda)",
         r"input type \(torch\.(?!cuda)\w+\) and weight type \(torch\.cuda",
@@ -194,6 +196,7 @@ _SHAPES = (
         r"can not cast tensorspec|values != expected|need value\.shape >= size|must be >= target|too many indices",
         r"is out of bounds for array of dimension|dimension out of range|target batch size|does not match length",
         r"contains no shape|shape (?:is|must be) (?:unknown|fully|known)|unknown (?:rank|shape)|undefined shape",
+        r"different number of outputs?|handle a mix of .{0,60}targets|not equal to the number of columns",
         r"does not match (?:the )?(?:shape|size|number)|expected \d+d|expected dimension|columns passed",
         raised=True,
     ),

@@ -20,6 +20,7 @@ _SAVED = (
         r"|constraint)\b ?:",
         r"restoring from checkpoint failed|assign requires shapes of both tensors to match",
         r"not found in (?:the )?checkpoint|variables? not in the checkpoint|find some variables in the checkpoint",
+        r"not bound to checkpointed values",
         r"stored in (?:the )?checkpoint|attempting to restore variable|nothing except the root object matched",
         r"you are trying to load a weight file|loading weights into a model that has not|objects could not be loaded",
         r"(?:layer|weight) count mismatch|layer #\d+ \(named|not compatible with provided weight shape",
@@ -84,13 +85,16 @@ _MISSING = (
         r"\[errno (?:2|13|20|21)\]|\[winerror (?:2|3|5)\]|the system cannot find the (?:file|path)",
         r"is not a (?:local folder|valid model identifier)|no file named \S|does not appear to have a file named",
         r"can't load (?:config\w*|tokenizer|the model|weights|image processor|feature extractor)\b.{0,20} for",
+        r"max retries exceeded with url|nocredentialserror|unable to locate credentials|does not have storage\.",
+        r"forbidden: 403|failed to establish a new connection",
         r"can't open file '?\S+'?: |!_?(?:src|ssize)\.empty\(\)|url fetch failure|nosuch(?:bucket|key)",
         r"(?<!object file: )no such file or directory|permission denied",
     ),
     wording(
         Kind.MISSING,
         Force.PLAIN,
-        r"errno = 2\b|access is denied|file (?:\S+ )?(?:does not exist|not found|doesn't exist)",
+        r"sequence has length 0|num_samples=0|errno = 2\b",
+        r"access is denied|file (?:\S+ )?(?:does not exist|not found|doesn't exist)",
         r"(?:does not exist|not found|no such file): ?['\"]?(?:/|[a-z]:\\|gs://|s3://|\.\.?/)",
         r"(?:directory|folder|path|dataset|data file)s? .{0,200}(?:does not exist|doesn't exist|not found"
         r"|is not a directory)",
@@ -114,6 +118,7 @@ _DAMAGED = (
         r"jsondecodeerror|unicodedecodeerror|error tokenizing data|could not parse example"
         r"|can't parse serialized example",
         r"readerror: (?:file could not|not a gzip|bad checksum|unexpected end|truncated)|\[errno 5\]|input/output error",
+        r"imdecode|checkvector\(1, cv_8u\)|(?:hash|checksum|digest) does not match|format not recogni[sz]ed|nobackenderror",
         r"file signature not found|truncated file: eof|libpng error|moov atom not found",
         r"is not a valid (?:u?int\d+|float\d*|double): |expect \d+ fields but have|could not correctly convert string",
         r"failed (?:reading zip archive|finding central directory)|pickled data when allow_pickle=false",

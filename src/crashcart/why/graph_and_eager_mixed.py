@@ -101,6 +101,13 @@ _ADVICE: tuple[Advice, ...] = (
         "if two sessions or graphs are in play (keras and tf): use one, keras.backend.set_session(sess)",
     ),
     advice(
+        r"inbound nodes|isn't built|been built|never been called",
+        "a model or layer was asked for what it only has after it is built",
+        "give it an input shape (an Input(shape=...) as the first layer), or call it once on a batch, or model.build((None, n)),"
+        " before",
+        "weights are loaded, and summaries and outputs asked for, after that",
+    ),
+    advice(
         r"must feed a value",
         "a placeholder was not fed",
         "give each placeholder a value in feed_dict; summaries and metrics that depend on it need it too",
