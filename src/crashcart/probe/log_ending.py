@@ -15,18 +15,31 @@ from crashcart.evidence import Ending, LogLine
 from crashcart.probe.log_lines import without_prefix
 
 _WORDS: dict[str, tuple[str, ...]] = {
-    "SIGKILL": ("killed", "getötet", "processus arrêté", "tué", "terminado (killed)", "matado", "已杀死", "убито"),
+    "SIGKILL": (
+        "killed", "getötet", "processus arrêté", "tué", "terminado (killed)", "matado", "已杀死", "убито",
+        "強制終了", "죽었음", "ucciso", "morto", "unicestwiony", "öldürüldü", "已砍掉",
+    ),
     "SIGSEGV": (
-        "segmentation fault", "segfault", "speicherzugriffsfehler", "erreur de segmentation", "violación de segmento",
-        "fallo de segmentación", "段错误", "段錯誤", "falha de segmentação", "ошибка сегментирования",
+        "segmentation fault", "segfault", "speicherzugriffsfehler", "erreur de segmentation",
+        "violación de segmento", "fallo de segmentación", "段错误", "段錯誤", "falha de segmentação",
+        "ошибка сегментирования", "セグメンテーション違反", "세그멘테이션 오류", "errore di segmentazione",
+        "naruszenie ochrony pamięci", "segmentatiefout",
     ),
-    "SIGABRT": ("aborted", "abort trap", "abort", "abandoned", "abandon", "abgebrochen", "abortado", "已放弃", "已中止"),
-    "SIGBUS": ("bus error", "bus-zugriffsfehler", "erreur du bus", "error del bus", "总线错误"),
+    "SIGABRT": (
+        "aborted", "abort trap", "abort", "abandoned", "abandon", "abgebrochen", "abortado", "已放弃", "已中止",
+        "中止", "annullato", "przerwane", "аварийный останов",
+    ),
+    "SIGBUS": (
+        "bus error", "bus-zugriffsfehler", "erreur du bus", "error del bus", "总线错误", "バスエラー", "버스 오류",
+    ),
     "SIGILL": (
-        "illegal instruction", "illegal hardware instruction", "ungültiger maschinenbefehl", "instruction non permise",
-        "instruction illégale", "instrucción ilegal", "非法指令", "недопустимая инструкция",
+        "illegal instruction", "illegal hardware instruction", "ungültiger maschinenbefehl",
+        "instruction non permise", "instruction illégale", "instrucción ilegal", "非法指令",
+        "недопустимая инструкция", "不正な命令",
     ),
-    "SIGFPE": ("floating point exception", "gleitkomma-ausnahme", "exception en point flottant", "浮点数例外"),
+    "SIGFPE": (
+        "floating point exception", "gleitkomma-ausnahme", "exception en point flottant", "浮点数例外",
+    ),
     "SIGTERM": ("terminated", "beendet", "complété", "terminado", "已终止"),
     "SIGHUP": ("hangup",),
     "SIGXCPU": ("cpu time limit exceeded", "cputime limit exceeded"),
@@ -75,6 +88,7 @@ _LAST_WORDS = re.compile(
     r"|^pure virtual method called|^(?:\d{4}-\d\d-\d\d [\d:.]{8,20}: )?F \S{1,200}\.(?:cc|h|cpp|mm):\d+\]|^F\d{4} [\d:.]{8,20} "
 )
 """What a native library prints right before it aborts; the shell's own word may have been left out."""
+_GDB_ABORT = re.compile(r"^#\d{1,2}\s{1,3}.{0,60}\b(?:__GI_)?(?:raise|abort|__pthread_kill\w{0,20}) \(")
 _REPORTED = re.compile(r"^Exception code: {0,16}\t?(?:0x)?(?P<code>[0-9a-f]{8})\b", re.IGNORECASE)
 """Windows' report of a crashed application."""
 _EXIT = re.compile(
@@ -127,12 +141,14 @@ _BOOT = re.compile(
 _INTERRUPT = re.compile(r"^(?:KeyboardInterrupt(?::.{0,200})?|\^C)\s*$")
 _HINTS = (
     "kill", "signal", "fault", "abort", "abandon", "sig", "exit", "kernel", "illegal", "instruction", "instrucci",
-    "bus", "terminat", "beendet", "segment", "fatal", "floating", "trap", "hangup", "limit", "interrupt", "^c", "crash",
-    "general protection", "opcode", "task", "exc_", "tué", "getötet", "arrêté", "termin", "abge", "错误", "已", "非法",
-    "例外", "убито", "ошибка", "недоп", "maschinenbefehl", "gleitkomma", "return code", "错",
-    "内核", "inst", "speicherzugriff", "dead", "term_", "walltime", "due to", "timeout", "cancelled", "preempt",
-    "node_fail", "malloc", "free", "corrupt", "check failed", "smashing", "pure virtual", ": f ", "f tensorflow", "f external",
-    "exception code", "-- boot", "reboot", "panic", "shutdown", "going down", "longer than", "##[error]", "interruption",
+    "bus", "terminat", "beendet", "segment", "fatal", "floating", "trap", "hangup", "limit", "interrupt", "^c",
+    "crash", "general protection", "opcode", "task", "exc_", "tué", "getötet", "arrêté", "termin", "abge", "错误",
+    "已", "非法", "例外", "убито", "ошибка", "недоп", "maschinenbefehl", "gleitkomma", "return code", "错", "内核",
+    "inst", "speicherzugriff", "dead", "term_", "walltime", "due to", "timeout", "cancelled", "preempt", "node_fail",
+    "malloc", "free", "corrupt", "check failed", "smashing", "pure virtual", ": f ", "f tensorflow", "f external",
+    "exception code", "強制", "죽", "ucciso", "morto", "unicest", "öldür", "砍", "セグ", "세그", "naruszenie",
+    "中止", "annullato", "przerwane", "авар", "バス", "버스", "不正", "#0 ", "#1 ", "-- boot", "reboot", "panic",
+    "shutdown", "going down", "longer than", "##[error]", "interruption",
 )  # fmt: skip
 
 
@@ -241,7 +257,7 @@ def _signal_in(code: int) -> int:
 
 
 def _by_last_words(text: str, line: LogLine) -> Ending | None:
-    return _signal("SIGABRT", line) if _LAST_WORDS.search(text) else None
+    return _signal("SIGABRT", line) if _LAST_WORDS.search(text) or _GDB_ABORT.match(text) else None
 
 
 def _by_scheduler(text: str, line: LogLine) -> Ending | None:

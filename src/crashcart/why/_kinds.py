@@ -90,13 +90,19 @@ def kind_of(said: Said) -> tuple[Kind, Force] | None:
         or _memory(said)
         or look_up(_wordings.LIBRARIES, said)
         or missing_name(said)
-        or ((Kind.PACKAGES, Force.PLAIN) if fails_at_import(said) else None)
         or _exhausted_iterator(said)
         or _absent_device(said)
-        or look_up(_wordings_files.TABLE, said)
-        or _of_own_code(said)
+        or _of_files_and_code(said)
         or _failed_decoder(said)
     )
+
+
+def _of_files_and_code(said: Said) -> tuple[Kind, Force] | None:
+    """What the words say about files and the user's own code; at an import no tensors are there that could not fit."""
+    found = look_up(_wordings_files.TABLE, said) or _of_own_code(said)
+    if fails_at_import(said) and (found is None or found[0] in (*_IN_A_LOADER, Kind.SAVED, Kind.RAN_OUT)):
+        return Kind.PACKAGES, Force.PLAIN
+    return found
 
 
 def _memory(said: Said) -> tuple[Kind, Force] | None:

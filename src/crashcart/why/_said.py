@@ -120,10 +120,13 @@ _GLOG = re.compile(
     r"|(?P<new>[IWEF])\d{4} [\d:. ]{8,40}\S+:\d+\] ?)"
 )
 _STATUS = re.compile(
-    r"^(?:OP_REQUIRES failed at \S{1,200} : )?(?P<status>(?i:invalid[_ ]argument|unknown|internal|unimplemented|not[_ ]found"
+    r"^(?:OP_REQUIRES failed at \S{1,200} : |\(\d{1,3}\) )?"
+    r"(?P<status>(?i:invalid[_ ]argument|unknown|internal|unimplemented|not[_ ]found"
     r"|failed[_ ]precondition|data[_ ]loss|out[_ ]of[_ ]range|resource[_ ]exhausted)): {1,4}(?:(?P<quoted>[A-Z]\w{2,60}Error): )?"
 )
 """How TensorFlow prints the failure of an operation, where it may quote what the user's own function raised."""
+_ROOT = re.compile(r"\(\d{1,3}\) [A-Z]")
+"""One of several root errors, as a program prints them that caught the exception."""
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
 LONGEST_LINE = 2_000
 
@@ -144,13 +147,13 @@ def _without_notices(core: str) -> str:
 
 def said_by_line(line: LogLine) -> Said | None:
     """A printed line as something said; None for the lines that only inform. A failed op's line is as good as its exception."""
-    text = without_prefix(line.text.strip()[:LONGEST_LINE])
+    text = without_prefix(line.text.strip()[:LONGEST_LINE]).strip()
     match = _GLOG.match(text)
-    if match is None:
+    if match is None and not _ROOT.match(text):
         return Said(text, text.lower(), "", None, line) if text else None
-    if (match["old"] or match["new"]) == "I":
+    if match is not None and (match["old"] or match["new"]) == "I":
         return None
-    text = text[match.end() :]
+    text = text[match.end() :] if match is not None else text
     status = _STATUS.match(text)
     if status is None:
         return Said(text, text.lower(), "", None, line) if text else None

@@ -197,6 +197,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"ptx was compiled with an unsupported toolchain|unsupported ptx|cuda_error_(?:invalid|unsupported)_ptx",
         r"no kernel image is available|cuda_error_no_binary_for_gpu|cuda_error_invalid_image"
         r"|device kernel image is invalid",
+        r"hiperrornobinaryforgpu|find (?:code object|binary) for (?:all )?current devices|hiperrorinvaliddevicefunction",
         r"invalid device function|cuda_error_system_driver_mismatch|cuda_error_compat_not_supported",
         r"\bsm_\d+ is not compatible with|(?:gpu|device).{0,60}compute capability.{0,80}(?:not supported"
         r"|unsupported|no longer supported)",

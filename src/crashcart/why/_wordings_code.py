@@ -39,6 +39,7 @@ _GRAPH = (
         r"must be (?:set|called|configured) (?:before|at).{0,80}(?:initializ|startup|start-up|program)",
         r"already exists, disallowed|did you mean to set reuse|or was not created with tf\.get_variable",
         r"singleton tf\.variable|tried to create variables on (?:a )?non-first call",
+        r"could not build a typespec",
         r"intermediate keras symbolic|not (?:a )?tf\.tensor or tf\.variable|optimizer cannot recognize variable",
         r"cannot convert (?:a )?symbolic|kerastensor cannot be used|cannot be keras symbolic tensors",
         r"cannot get value inside tensorflow graph|refers to a (?:tensor|operation) which does not exist",

@@ -80,6 +80,14 @@ _ADVICE: tuple[Advice, ...] = (
         "the build's own list of capabilities stands in the message; a card below the list needs an older build",
     ),
     advice(
+        r"hiperror|current devices",
+        "this ROCm build has no code for the card's generation (its gfx number)",
+        "see whether the card is on ROCm's list of supported ones (`rocminfo | grep gfx`); a build for its generation, or one"
+        " from source with AMDGPU_TARGETS=gfx…, is needed",
+        "cards next to a supported one often run under its number: HSA_OVERRIDE_GFX_VERSION=10.3.0 (for gfx103x)",
+        "run on the CPU until then: HIP_VISIBLE_DEVICES=-1",
+    ),
+    advice(
         r"ptx|no kernel image|no_binary_for_gpu|invalid_image|image is invalid|invalid device function"
         r"|compute capability|sm_\d+|invalid_handle",
         "this build has no code for the card's generation (compute capability)",

@@ -63,7 +63,8 @@ _ADVICE: tuple[Advice, ...] = (
         "some of it works in newer versions only: upgrade TensorFlow, or try the step without a strategy first",
     ),
     advice(
-        r"kerastensor cannot be used|intermediate keras symbolic|kerasvariable|of type 'variable', not",
+        r"kerastensor cannot be used|could not build a typespec|intermediate keras symbolic|kerasvariable"
+        r"|of type 'variable', not",
         "a TensorFlow function was called on a symbolic Keras tensor",
         "use the function of keras.ops or a Keras layer instead: tf.norm(x) → keras.ops.norm(x), tf.concat →"
         " keras.layers.Concatenate",
