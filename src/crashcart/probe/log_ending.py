@@ -95,7 +95,7 @@ _EXIT = re.compile(
     r"(?:finished with exit code|terminated with exit code|exit(?:ed)? with (?:return |exit )?(?:code"
     r"|status)(?: code)?|exit(?:ed)? with status"
     r"|exit code(?: is)?|exit status|exitcode|return code|returned with exit code|non-zero exit status|ended with exit code"
-    r"|exited, code|Exited|non-zero exit)\s{0,3}[:=]?\s{0,8}\(?(?P<code>-?\d{1,10})\b",
+    r"|exited, code|Exited|non-zero exit)\s{0,3}[:=]?\s{0,8}\(?(?P<code>-?\d{1,10})\b(?!:\d)",
     re.IGNORECASE,
 )
 _WINDOWS = {
@@ -193,6 +193,8 @@ def _by_shell(text: str, line: LogLine) -> Ending | None:
 
 
 def _by_name(text: str, line: LogLine) -> Ending | None:
+    if "closing signal" in text:
+        return None  # torchrun ends the other ranks after one has failed
     match = _NAMED.search(text)
     if match:
         return _signal(match["name"].upper(), line)

@@ -94,6 +94,7 @@ def kind_of(said: Said) -> tuple[Kind, Force] | None:
         or _absent_device(said)
         or _of_files_and_code(said)
         or _failed_decoder(said)
+        or _path_alone(said)
     )
 
 
@@ -145,6 +146,13 @@ def _text_for_a_number(said: Said) -> tuple[Kind, Force] | None:
         return None
     plain = said.frames and not any(package_of(frame) for frame in said.frames)
     return None if plain else (Kind.TYPES, Force.PLAIN)
+
+
+def _path_alone(said: Said) -> tuple[Kind, Force] | None:
+    """TensorFlow's "not found" whose only words are a path."""
+    words = said.words.split()
+    path = len(words) == 1 and any(mark in words[0] for mark in "/\\.")
+    return (Kind.MISSING, Force.PLAIN) if path and said.type in ("NotFoundError", "FileNotFoundError") else None
 
 
 def _failed_decoder(said: Said) -> tuple[Kind, Force] | None:

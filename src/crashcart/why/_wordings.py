@@ -220,6 +220,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"error loading .{0,200}(?:cudnn|cublas|cudart|cufft|caffe2_nvrtc|torch_cuda|c10_cuda)\w{0,40}\.dll",
         r"(?:error|fatal).{0,20}could not load (?:dynamic )?library '?(?:lib)?(?:cud|cublas|nvcuda)",
         r"nvidia-container-cli: |unsatisfied condition: (?:cuda|driver)",
+        r"implicit initialization on gpu:\d+ failed\. status: unknown",
         r"cuda unknown error|cudaerrorunknown|cuda runtime error \((?:30|35|38|48|209)\)|cuda driver initialization failed",
         r"cuda_error_(?:unknown|stub_library)|cudaerrorstublibrary|cudaerrorinsufficientdriver|cudaerrornokernelimage",
         r"requires? (?:cuda|cudnn) (?:version )?[\d.]+|minimum required (?:driver|cudnn)",
@@ -260,7 +261,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"gpusolverdncreate|cusolver internal error|gpublascreate",
         r"blas g?emm launch failed|blas xgemm\w* launch failed|failed to run cublas routine"
         r"|attempting to perform blas operation",
-        r"no algorithm worked|blas gemv launch failed",
+        r"no algorithm worked|blas gemv launch failed|failed to create session|failed initializing streamexecutor",
     ),
     wording(
         Kind.PACKAGES,

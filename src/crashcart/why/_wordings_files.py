@@ -118,6 +118,7 @@ _DAMAGED = (
         r"jsondecodeerror|unicodedecodeerror|error tokenizing data|could not parse example"
         r"|can't parse serialized example",
         r"readerror: (?:file could not|not a gzip|bad checksum|unexpected end|truncated)|\[errno 5\]|input/output error",
+        r"unable to decode bytes|(?:could|can) ?not decode (?:image|audio|bytes|the)",
         r"imdecode|checkvector\(1, cv_8u\)|(?:hash|checksum|digest) does not match|format not recogni[sz]ed|nobackenderror",
         r"file signature not found|truncated file: eof|libpng error|moov atom not found",
         r"is not a valid (?:u?int\d+|float\d*|double): |expect \d+ fields but have|could not correctly convert string",

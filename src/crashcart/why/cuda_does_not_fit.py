@@ -37,13 +37,15 @@ _ADVICE: tuple[Advice, ...] = (
         "use the cuDNN that this release was tested with (8.1 for TensorFlow 2.5 to 2.10), which does not need zlib",
     ),
     advice(
-        r"cuda unknown error|cuda_error_unknown|cudaerrorunknown|runtime error \(30\)|cuda driver initialization",
+        r"status: unknown error"
+        r"|cuda unknown error|cuda_error_unknown|cudaerrorunknown|runtime error \(30\)|cuda driver initialization",
         'the driver gave no better answer than "unknown error"',
         "restart the machine, or load the driver's module again: `sudo rmmod nvidia_uvm && sudo modprobe"
         " nvidia_uvm`; a laptop that"
         " slept, or a driver that was updated since the start, leaves it so",
         "in a container, start it after the driver works on the host (`nvidia-smi`), with `--gpus all`; install nvidia-modprobe",
-        "set CUDA_VISIBLE_DEVICES before the program starts, not inside it",
+        "set CUDA_VISIBLE_DEVICES before the program starts, not inside it; with a second session or framework in the process, let"
+        " the first one leave memory (allow_growth, set_memory_growth)",
     ),
     advice(
         r"nvidia-container-cli",

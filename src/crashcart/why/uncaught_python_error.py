@@ -152,10 +152,11 @@ def _remedy(said: Said, environment: Environment | None) -> Iterator[str]:
 def _of_package(said: Said) -> Iterator[str]:
     """What a package raises about itself, not about a key or an index it was asked for, another version of it often cures."""
     deepest = said.frames[-1] if said.frames else None
-    about_itself = said.type in _ABOUT_ITSELF or _NAMES_A_FRAMEWORK.search(said.words) is not None
-    if not about_itself or (deepest is not None and package_of(deepest) is None):
-        return
     package = package_of(deepest) if deepest is not None else None
+    about_itself = said.type in _ABOUT_ITSELF or _NAMES_A_FRAMEWORK.search(said.words) is not None
+    asked_wrongly = said.type == "ValueError" and (package in FRAMEWORKS or deepest is None)
+    if not (about_itself or asked_wrongly) or (deepest is not None and package is None):
+        return
     inside = f"it was raised inside {package}" if package else "where it is raised inside an installed package"
     yield (
         f"{inside}: try another version of it, the one that the code was written for (its requirements.txt names it) or a newer"
@@ -196,6 +197,16 @@ _KNOWN = tuple(
             r"No gradients provided",
             "argmax, rounding, casts to integers and NumPy calls have no gradient: leave them out of the loss, and compute"
             " it inside the GradientTape",
+        ),
+        (
+            r"data adapter",
+            "the data's class is of another Keras than the model: use tf.keras (or keras) throughout, also for utils.Sequence; else"
+            " hand over arrays, a tf.data.Dataset, or a generator of tuples",
+        ),
+        (
+            r"[Oo]utput of generator|generator (?:output|should|must|yield)|signature arguments do not match",
+            "the generator must yield one batch each time, as a tuple (inputs, targets) and never None: print next(generator); the"
+            " last batch must not be empty",
         ),
         (
             r"generator already executing",
