@@ -125,6 +125,7 @@ _STATUS = re.compile(
     r"|failed[_ ]precondition|data[_ ]loss|out[_ ]of[_ ]range|resource[_ ]exhausted)): {1,4}(?:(?P<quoted>[A-Z]\w{2,60}Error): )?"
 )
 """How TensorFlow prints the failure of an operation, where it may quote what the user's own function raised."""
+_ANNOUNCES = re.compile(r"\b(?:error|exception|fatal|failed|failure)\b[^:]{0,60}: (?=\S.{0,200}\s)", re.IGNORECASE)
 _ROOT = re.compile(r"\(\d{1,3}\) [A-Z]")
 """One of several root errors, as a program prints them that caught the exception."""
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
@@ -160,6 +161,15 @@ def said_by_line(line: LogLine) -> Said | None:
     name = status["quoted"] or status["status"].title().replace(" ", "").replace("_", "") + "Error"
     words = text[status.end() :]
     return Said(words, f"{name}: {words}".lower(), name, None, line)
+
+
+def announced(said: Said) -> Said | None:
+    """What a line says after it has announced an error, as if it were raised: programs print the exceptions they catch so."""
+    match = _ANNOUNCES.search(said.words) if not said.type else None
+    if match is None:
+        return None
+    words = said.words[match.end() :]
+    return Said(words, f"runtimeerror: {words}".lower(), "RuntimeError", None, said.line)
 
 
 def package_of(frame: Frame) -> str | None:

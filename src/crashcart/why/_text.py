@@ -16,7 +16,7 @@ from crashcart.probe.log_words import is_telling
 from crashcart.why._inner import innermost
 from crashcart.why._kinds import kind_of
 from crashcart.why._noise import meaning_of
-from crashcart.why._said import Force, Kind, said_by_error, said_by_line
+from crashcart.why._said import Force, Kind, Said, announced, said_by_error, said_by_line
 from crashcart.why._statement import Statement, judge_confidence
 
 EARLY_LINES = 200
@@ -197,9 +197,18 @@ def _from_lines(log: Log, ending: Ending | None) -> Iterator[Statement]:
     for line in _worth_a_look(log):
         said = said_by_line(line)
         found = kind_of(said) if said else None
+        if said and found is None and not _tells_its_end(ending):
+            found = _announced_kind(said)
         if said and found and not (found[1] is Force.HEALTHY and _tells_its_end(ending)):
             kind, force = found
             yield Statement(kind, force, said, judge_confidence(None, force, ending))
+
+
+def _announced_kind(said: Said) -> tuple[Kind, Force] | None:
+    """What a line states that announces an error, where nothing tells an end: words that else only exceptions have count."""
+    raised = announced(said)
+    found = kind_of(raised) if raised is not None else None
+    return (found[0], Force.VAGUE) if found and found[1] > Force.HEALTHY else None
 
 
 def _worth_a_look(log: Log) -> list[LogLine]:

@@ -22,7 +22,7 @@ _GRAPH = (
     wording(
         Kind.GRAPH,
         Force.PLAIN,
-        r"session graph is empty|is not an element of this graph|must be from the same graph",
+        r"session graph is empty|(?:is not an element of this|was not found in the) graph|must be from the same graph",
         r"fetch argument .{0,400}(?:has invalid type|cannot be interpreted|must be a string)|typeerror: fetch argument",
         r"in for_fetch$|_elementfetchmapper\(|cannot interpret feed_dict key|argument `?fetch`? = ",
         r"numpy\(\) is only available when eager|tensor' object has no attribute '_?numpy'",

@@ -44,8 +44,8 @@ _ADVICE: tuple[Advice, ...] = (
         " nvidia_uvm`; a laptop that"
         " slept, or a driver that was updated since the start, leaves it so",
         "in a container, start it after the driver works on the host (`nvidia-smi`), with `--gpus all`; install nvidia-modprobe",
-        "set CUDA_VISIBLE_DEVICES before the program starts, not inside it; with a second session or framework in the process, let"
-        " the first one leave memory (allow_growth, set_memory_growth)",
+        "set CUDA_VISIBLE_DEVICES before the program starts, not inside it; with a second session or framework in the process,"
+        " let the first one leave memory (allow_growth, set_memory_growth)",
     ),
     advice(
         r"nvidia-container-cli",

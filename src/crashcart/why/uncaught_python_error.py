@@ -200,13 +200,13 @@ _KNOWN = tuple(
         ),
         (
             r"data adapter",
-            "the data's class is of another Keras than the model: use tf.keras (or keras) throughout, also for utils.Sequence; else"
-            " hand over arrays, a tf.data.Dataset, or a generator of tuples",
+            "the data's class is of another Keras than the model: use tf.keras (or keras) throughout, also for utils.Sequence;"
+            " else hand over arrays, a tf.data.Dataset, or a generator of tuples",
         ),
         (
             r"[Oo]utput of generator|generator (?:output|should|must|yield)|signature arguments do not match",
-            "the generator must yield one batch each time, as a tuple (inputs, targets) and never None: print next(generator); the"
-            " last batch must not be empty",
+            "the generator must yield one batch each time, as a tuple (inputs, targets) and never None: print next(generator);"
+            " the last batch must not be empty",
         ),
         (
             r"generator already executing",
