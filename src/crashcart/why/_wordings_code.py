@@ -50,7 +50,8 @@ _GRAPH = (
         r"|leaked? (?:a )?tracer|concretizationtypeerror",
         r"capture an eagertensor without building a function|is not supported when eager execution is",
         r"tracer(?:arrayconversion|boolconversion|integerconversion)error|building a function.{0,80}graph tensor",
-        r"(?:cross-)?replica context|perreplica|tf\.distribute\.strategy|different distribution strategy|strategy scope",
+        r"(?:cross-)?replica context|perreplica|tf\.distribute\.strategy|different distribution strategy|strategy scope"
+        r"|joining a group with size",
         r"does not require grad and does not have a grad_fn|backward through the graph a second time",
     ),
     wording(

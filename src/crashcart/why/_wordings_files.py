@@ -93,7 +93,7 @@ _MISSING = (
     wording(
         Kind.MISSING,
         Force.PLAIN,
-        r"sequence has length 0|num_samples=0|errno = 2\b",
+        r"sequence has length 0|num_samples=0|errno = 2\b|invalid file ?name",
         r"access is denied|file (?:\S+ )?(?:does not exist|not found|doesn't exist)",
         r"(?:does not exist|not found|no such file): ?['\"]?(?:/|[a-z]:\\|gs://|s3://|\.\.?/)",
         r"(?:directory|folder|path|dataset|data file)s? .{0,200}(?:does not exist|doesn't exist|not found"

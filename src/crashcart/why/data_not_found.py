@@ -22,6 +22,7 @@ _SCRIPT = re.compile(r"can't open file '?(?P<script>[^':]+)")
 _IS_ZIP = "accessible `.keras` zip file"
 _COMMAND = re.compile(r"no such file or directory: '(?P<command>[^'/]+)'$", re.IGNORECASE)
 _NETWORK = re.compile(r"max retries|credential|new connection|does not have storage|forbidden: 403")
+_WRITES = re.compile(r"unable to (?:synchronously )?create file|failed to create|could not (?:save|write)|writablefile")
 _EMPTY_IMAGE = re.compile(r"src\.empty\(\)")
 
 
@@ -145,6 +146,8 @@ def _remedy(text: str, path: str | None) -> tuple[str, ...]:
             "for a bucket: give the service account read access",
         )
     steps = [f"check it from where the program runs: `ls -l {name}` after `cd` to its working directory"]
+    if _WRITES.search(text):
+        steps.append("the program was writing: make the folder first (`os.makedirs(folder, exist_ok=True)`)")
     if "empty()" in text:
         steps = ["print the path before cv2.imread, and check that the result is not None"]
     return (

@@ -55,6 +55,13 @@ _ADVICE: tuple[Advice, ...] = (
         _COMPAT,
     ),
     advice(
+        r"joining a group with size",
+        "processes or devices do not agree on who takes part in a collective operation",
+        "make one strategy per process, once, with the same devices and workers everywhere (TF_CONFIG alike but for the"
+        " task); a second strategy meets the operations that the first has left",
+        "restart all workers together; where it comes back, look at the worker that ended first",
+    ),
+    advice(
         r"replica|distribut|strategy",
         "code of a distribution strategy runs outside of it, or the other way round",
         "make the model, its optimizer and metrics inside `with strategy.scope():`, and run the step as"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 
 from crashcart.evidence import Disk, Ending, ErrorRecord, Log, LogLine, StackDump
 from crashcart.finding import Cause, Confidence, Finding
@@ -61,13 +62,17 @@ def shared_memory_exhausted(
     """
     facts = tuple(_room(disks))
     found = False
+    by_bus_error = signal_of(ending) == signal.SIGBUS
     for statement in stated(Kind.SHARED_MEMORY, errors, log, ending):
         found = True
         if statement.force is Force.VAGUE:
             yield conclude(statement, _NCCL_HEADLINE, _NCCL_REMEDY, *facts)
             continue
-        yield conclude(statement, "shared memory (/dev/shm) is full or too small", _REMEDY, *facts)
-    hint = _hint(log, stacks) if not found and signal_of(ending) == signal.SIGBUS else None
+        finding = conclude(statement, "shared memory (/dev/shm) is full or too small", _REMEDY, *facts)
+        # A word of shared memory and a SIGBUS bear each other out, wherever in the log the word stands.
+        stronger = min(finding.confidence, Confidence.LIKELY, key=lambda each: each.order)
+        yield replace(finding, confidence=stronger) if by_bus_error else finding
+    hint = _hint(log, stacks) if not found and by_bus_error else None
     if hint:
         because = ("the program ended by SIGBUS: memory that was mapped could not be had", hint, *facts)
         yield Finding(
