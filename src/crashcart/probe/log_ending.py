@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 
 from crashcart.evidence import Ending, LogLine
 from crashcart.probe.log_lines import without_prefix
+from crashcart.probe.log_words import lines_with
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "SIGKILL": (
@@ -140,11 +141,11 @@ _BOOT = re.compile(
 )
 _INTERRUPT = re.compile(r"^(?:KeyboardInterrupt(?::.{0,200})?|\^C)\s*$")
 _HINTS = (
-    "kill", "signal", "fault", "abort", "abandon", "sig", "exit", "kernel", "illegal", "instruction", "instrucci",
-    "bus", "terminat", "beendet", "segment", "fatal", "floating", "trap", "hangup", "limit", "interrupt", "^c",
+    "kill", "signal", "fault", "abort", "abandon", "sig", "exit", "kernel", "illegal",
+    "bus", "beendet", "segment", "fatal", "floating", "trap", "hangup", "limit", "interrupt", "^c",
     "crash", "general protection", "opcode", "task", "exc_", "tué", "getötet", "arrêté", "termin", "abge", "错误",
     "已", "非法", "例外", "убито", "ошибка", "недоп", "maschinenbefehl", "gleitkomma", "return code", "错", "内核",
-    "inst", "speicherzugriff", "dead", "term_", "walltime", "due to", "timeout", "cancelled", "preempt", "node_fail",
+    "inst", "speicherzugriff", "dead", "walltime", "due to", "timeout", "cancelled", "preempt", "node_fail",
     "malloc", "free", "corrupt", "check failed", "smashing", "pure virtual", ": f ", "f tensorflow", "f external",
     "exception code", "強制", "죽", "ucciso", "morto", "unicest", "öldür", "砍", "セグ", "세그", "naruszenie",
     "中止", "annullato", "przerwane", "авар", "バス", "버스", "不正", "#0 ", "#1 ", "-- boot", "reboot", "panic",
@@ -159,7 +160,7 @@ def told_ending(lines: Iterable[LogLine]) -> Ending | None:
     program that is said to have ended with 0 after all that has survived it.
     """
     best: tuple[int, Ending] | None = None
-    for line in lines:
+    for line in lines_with(tuple(lines), _HINTS):
         found = _told(line)
         if found is not None and (best is None or found[0] >= best[0] or _ended_well(found[1])):
             best = found
@@ -171,9 +172,6 @@ def _ended_well(ending: Ending) -> bool:
 
 
 def _told(line: LogLine) -> tuple[int, Ending] | None:
-    folded = line.text[:2_000].lower()
-    if not any(hint in folded for hint in _HINTS):
-        return None
     text = without_prefix(line.text[:2_000]).strip()
     for weight, look in _LOOKS:
         ending = look(text, line)

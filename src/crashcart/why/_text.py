@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from crashcart.evidence import Ending, ErrorRecord, Log, LogLine
 from crashcart.finding import Confidence
-from crashcart.probe.log_words import is_telling
+from crashcart.probe.log_words import lines_with
 from crashcart.why._inner import innermost
 from crashcart.why._kinds import kind_of
 from crashcart.why._noise import meaning_of
@@ -218,8 +218,8 @@ def _worth_a_look(log: Log) -> list[LogLine]:
     """
     first: dict[str, LogLine] = {}
     last: dict[str, LogLine] = {}
-    for line in log.lines:
-        if is_telling(line.text) and not meaning_of(line.text):
+    for line in lines_with(log.lines):
+        if not meaning_of(line.text):
             shape = line.text[:400].translate(_WITHOUT_DIGITS)
             first.setdefault(shape, line)
             last[shape] = line
