@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-HELD_OUT = (HERE / "held_out.jsonl", HERE / "held_out_later.jsonl")
+HELD_OUT = tuple(HERE / name for name in ("held_out.jsonl", "held_out_later.jsonl", "held_out_fresh.jsonl"))
 
 
 @dataclass(frozen=True, slots=True)

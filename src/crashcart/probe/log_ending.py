@@ -85,7 +85,7 @@ _KERNEL_SAYS = {
 _TASK = re.compile(r"\btask \d{1,6}: (?P<word>[A-Za-z ]{4,30}?)(?: \(core dumped\))?$")
 _LAST_WORDS = re.compile(
     r"^terminate called |^libc\+\+abi(?:\.dylib)?: terminating|malloc: \*\*\* error for object|^\*\*\* (?:Error in|stack smashing"
-    r"|buffer overflow) |^(?:free|malloc|realloc|munmap_chunk)\(\): |^double free or corruption|^corrupted (?:size|double)"
+    r"|buffer overflow) |^(?:free|malloc|realloc|munmap_chunk)\(\): .{0,40}(?:invalid|corrupt|double|mismatch|unaligned)|^double free or corruption|^corrupted (?:size|double)"
     r"|^pure virtual method called|^(?:\d{4}-\d\d-\d\d [\d:.]{8,20}: )?F \S{1,200}\.(?:cc|h|cpp|mm):\d+\]|^F\d{4} [\d:.]{8,20} "
 )
 """What a native library prints right before it aborts; the shell's own word may have been left out."""
