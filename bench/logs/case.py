@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-HELD_OUT = (HERE / "held_out.jsonl", HERE / "held_out_later.jsonl")
+HELD_OUT = tuple(HERE / name for name in ("held_out.jsonl", "held_out_later.jsonl", "held_out_fresh.jsonl"))
 
 
 @dataclass(frozen=True, slots=True)

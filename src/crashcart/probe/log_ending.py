@@ -13,20 +13,34 @@ from collections.abc import Callable, Iterable
 
 from crashcart.evidence import Ending, LogLine
 from crashcart.probe.log_lines import without_prefix
+from crashcart.probe.log_words import lines_with
 
 _WORDS: dict[str, tuple[str, ...]] = {
-    "SIGKILL": ("killed", "getötet", "processus arrêté", "tué", "terminado (killed)", "matado", "已杀死", "убито"),
+    "SIGKILL": (
+        "killed", "getötet", "processus arrêté", "tué", "terminado (killed)", "matado", "已杀死", "убито",
+        "強制終了", "죽었음", "ucciso", "morto", "unicestwiony", "öldürüldü", "已砍掉",
+    ),
     "SIGSEGV": (
-        "segmentation fault", "segfault", "speicherzugriffsfehler", "erreur de segmentation", "violación de segmento",
-        "fallo de segmentación", "段错误", "段錯誤", "falha de segmentação", "ошибка сегментирования",
+        "segmentation fault", "segfault", "speicherzugriffsfehler", "erreur de segmentation",
+        "violación de segmento", "fallo de segmentación", "段错误", "段錯誤", "falha de segmentação",
+        "ошибка сегментирования", "セグメンテーション違反", "세그멘테이션 오류", "errore di segmentazione",
+        "naruszenie ochrony pamięci", "segmentatiefout",
     ),
-    "SIGABRT": ("aborted", "abort trap", "abort", "abandoned", "abandon", "abgebrochen", "abortado", "已放弃", "已中止"),
-    "SIGBUS": ("bus error", "bus-zugriffsfehler", "erreur du bus", "error del bus", "总线错误"),
+    "SIGABRT": (
+        "aborted", "abort trap", "abort", "abandoned", "abandon", "abgebrochen", "abortado", "已放弃", "已中止",
+        "中止", "annullato", "przerwane", "аварийный останов",
+    ),
+    "SIGBUS": (
+        "bus error", "bus-zugriffsfehler", "erreur du bus", "error del bus", "总线错误", "バスエラー", "버스 오류",
+    ),
     "SIGILL": (
-        "illegal instruction", "illegal hardware instruction", "ungültiger maschinenbefehl", "instruction non permise",
-        "instruction illégale", "instrucción ilegal", "非法指令", "недопустимая инструкция",
+        "illegal instruction", "illegal hardware instruction", "ungültiger maschinenbefehl",
+        "instruction non permise", "instruction illégale", "instrucción ilegal", "非法指令",
+        "недопустимая инструкция", "不正な命令",
     ),
-    "SIGFPE": ("floating point exception", "gleitkomma-ausnahme", "exception en point flottant", "浮点数例外"),
+    "SIGFPE": (
+        "floating point exception", "gleitkomma-ausnahme", "exception en point flottant", "浮点数例外",
+    ),
     "SIGTERM": ("terminated", "beendet", "complété", "terminado", "已终止"),
     "SIGHUP": ("hangup",),
     "SIGXCPU": ("cpu time limit exceeded", "cputime limit exceeded"),
@@ -43,20 +57,22 @@ _SHELL = re.compile(
 )
 _COMMAND = re.compile(r"^\s+(?:sudo |time |nohup )?(?:i?python|\./|/|torchrun|mpirun|jupyter|bash|sh )")
 _NAMED = re.compile(
-    r"(?:killed by|terminated by|received|caught|with|by|due to|signal:?|sent|type: {0,16}\w{1,30}|exit codes? of the workers are"
-    r"|exited) ?(?:fatal )?(?:signal:? ?)?[ ({<*'\"]{0,4}(?:\d{1,2} ?[:(] ?)?(?:signals\.)?(?P<name>SIG(?:KILL"
+    r"(?:killed by|terminated by|received|caught|with|by|due to|return code"
+    r"|signal:?|sent|type: {0,16}\w{1,30}|exit codes? of the workers are"
+    r"|exited) ?(?:fatal )?(?:signal:? ?)?[ ({<*'\"]{0,4}(?:\d{1,2} ?[:(] ?)?(?:(?:neg)?signals?\.)?(?P<name>SIG(?:KILL"
     r"|SEGV|ABRT|BUS|ILL|FPE|TERM|HUP|XCPU|INT))\b",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
     r"(?:killed by signal:?|terminated by signal|received signal|caught signal|interrupted by signal"
-    r"|\bsignal) [(]?(?P<number>\d{1,2})\b(?!\.\d)",
+    r"|got signal:|\bsignal) [(]?(?P<number>\d{1,2})\b(?!\.\d)",
     re.IGNORECASE,
 )
 _BY_WORD = re.compile(
-    r"(?:killed by signal: |^Fatal Python error: |^signal \(\d\d?\): |Termination Signal: {1,16}"
-    r"|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?:[.:,(]|$)"
+    r"(?:killed by signal: |\bprocess \d{1,9} got |exited with error: signal: |^signal: |^Fatal Python error: "
+    r"|^signal \(\d\d?\): |Termination Signal: {1,16}|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?: {0,2}[.:,(!]|$)"
 )
+_HANDLED = re.compile(r"Handling signal: (?P<name>term|hup|quit|int|abrt|usr1|kill)\b")
 _FAULT_OF_WINDOWS = re.compile(r"^Windows fatal exception: (?P<words>[\w ]{4,40})")
 _APPLE = re.compile(r"\bEXC_(?P<kind>BAD_ACCESS|BAD_INSTRUCTION|CRASH|ARITHMETIC|BREAKPOINT)\b")
 _APPLE_SAYS = {
@@ -67,11 +83,21 @@ _KERNEL_SAYS = {
     "segfault at ": "SIGSEGV", "general protection": "SIGSEGV", "trap invalid opcode": "SIGILL", "trap divide error": "SIGFPE",
 }  # fmt: skip
 _TASK = re.compile(r"\btask \d{1,6}: (?P<word>[A-Za-z ]{4,30}?)(?: \(core dumped\))?$")
+_LAST_WORDS = re.compile(
+    r"^terminate called |^libc\+\+abi(?:\.dylib)?: terminating|malloc: \*\*\* error for object|^\*\*\* (?:Error in|stack smashing"
+    r"|buffer overflow) |^(?:free|malloc|realloc|munmap_chunk)\(\): .{0,40}(?:invalid|corrupt|double|mismatch|unaligned)"
+    r"|^double free or corruption|^corrupted (?:size|double)"
+    r"|^pure virtual method called|^(?:\d{4}-\d\d-\d\d [\d:.]{8,20}: )?F \S{1,200}\.(?:cc|h|cpp|mm):\d+\]|^F\d{4} [\d:.]{8,20} "
+)
+"""What a native library prints right before it aborts; the shell's own word may have been left out."""
+_GDB_ABORT = re.compile(r"^#\d{1,2}\s{1,3}.{0,60}\b(?:__GI_)?(?:raise|abort|__pthread_kill\w{0,20}) \(")
+_REPORTED = re.compile(r"^Exception code: {0,16}\t?(?:0x)?(?P<code>[0-9a-f]{8})\b", re.IGNORECASE)
+"""Windows' report of a crashed application."""
 _EXIT = re.compile(
     r"(?:finished with exit code|terminated with exit code|exit(?:ed)? with (?:return |exit )?(?:code"
     r"|status)(?: code)?|exit(?:ed)? with status"
     r"|exit code(?: is)?|exit status|exitcode|return code|returned with exit code|non-zero exit status|ended with exit code"
-    r"|exited, code|Exited)\s{0,3}[:=]?\s{0,8}\(?(?P<code>-?\d{1,10})\b",
+    r"|exited, code|Exited|non-zero exit)\s{0,3}[:=]?\s{0,8}\(?(?P<code>-?\d{1,10})\b(?!:\d)",
     re.IGNORECASE,
 )
 _WINDOWS = {
@@ -83,6 +109,8 @@ _WINDOWS = {
     0xC0000094: ("SIGFPE", "integer division by zero"),
     0xC00000FD: ("SIGSEGV", "stack overflow"),
     0xC000013A: ("SIGINT", "Ctrl-C"),
+    0x40000015: ("SIGABRT", "abort"),
+    0x80000003: ("SIGTRAP", "breakpoint"),
     0x40010004: ("SIGTERM", "ended by a debugger"),
 }
 _WINDOWS_WORDS = {
@@ -98,16 +126,31 @@ _NOTEBOOK = re.compile(
 )
 _TIME = re.compile(
     r"due to (?:time limit|preemption|node fail)|walltime .{0,40}exceeded|exceeded (?:its "
-    r"|the )?(?:wall ?(?:clock ?)?time|time limit)|term_runlimit|term_owner",
+    r"|the )?(?:wall ?(?:clock ?)?time|time limit)|term_runlimit|term_owner"
+    r"|^\d[\w.+]{0,40}\s.{0,200}\b(?:timeout|preempted|node_fail|cancelled\+?)\s.{0,60}\d:\d"
+    r"|jobstate=(?:timeout|preempted|node_fail|cancelled)|worker timeout \(pid"
+    r"|\*\*\* (?:job|step) .{0,80}cancelled at|task timed out after|execution took longer than"
+    r"|exceeded (?:the )?maximum execution|^##\[error\]the operation was cancell?ed"
+    r"|(?:was|been|being) preempted|interruption notice|^timeout: sending signal",
+    re.IGNORECASE,
+)
+_BOOT = re.compile(
+    r"^-- (?:Reboot|Boot [0-9a-f]{32}) --|Kernel panic - not syncing|reboot: (?:Restarting|Power down)|^systemd-shutdown\[1\]: "
+    r"|system (?:is|will) (?:going down|be (?:rebooted|powered off)|reboot\w{0,4})\b"
+    r"|going down for (?:system )?(?:reboot|halt|power)",
     re.IGNORECASE,
 )
 _INTERRUPT = re.compile(r"^(?:KeyboardInterrupt(?::.{0,200})?|\^C)\s*$")
 _HINTS = (
-    "kill", "signal", "fault", "abort", "abandon", "sig", "exit", "kernel", "illegal", "instruction", "instrucci",
-    "bus", "terminat", "beendet", "segment", "fatal", "floating", "trap", "hangup", "limit", "interrupt", "^c", "crash",
-    "general protection", "opcode", "task", "exc_", "tué", "getötet", "arrêté", "termin", "abge", "错误", "已", "非法",
-    "例外", "убито", "ошибка", "недоп", "maschinenbefehl", "gleitkomma", "return code", "错",
-    "内核", "inst", "speicherzugriff", "dead", "term_", "walltime", "due to",
+    "kill", "signal", "fault", "abort", "abandon", "sig", "exit", "kernel", "illegal",
+    "bus", "beendet", "segment", "fatal", "floating", "trap", "hangup", "limit", "interrupt", "^c",
+    "crash", "general protection", "opcode", "task", "exc_", "tué", "getötet", "arrêté", "termin", "abge", "错误",
+    "已", "非法", "例外", "убито", "ошибка", "недоп", "maschinenbefehl", "gleitkomma", "return code", "错", "内核",
+    "inst", "speicherzugriff", "dead", "walltime", "due to", "timeout", "cancelled", "preempt", "node_fail",
+    "malloc", "free", "corrupt", "check failed", "smashing", "pure virtual", ": f ", "f tensorflow", "f external",
+    "exception code", "強制", "죽", "ucciso", "morto", "unicest", "öldür", "砍", "セグ", "세그", "naruszenie",
+    "中止", "annullato", "przerwane", "авар", "バス", "버스", "不正", "#0 ", "#1 ", "-- boot", "reboot", "panic",
+    "shutdown", "going down", "longer than", "##[error]", "interruption",
 )  # fmt: skip
 
 
@@ -118,7 +161,7 @@ def told_ending(lines: Iterable[LogLine]) -> Ending | None:
     program that is said to have ended with 0 after all that has survived it.
     """
     best: tuple[int, Ending] | None = None
-    for line in lines:
+    for line in lines_with(tuple(lines), _HINTS):
         found = _told(line)
         if found is not None and (best is None or found[0] >= best[0] or _ended_well(found[1])):
             best = found
@@ -130,9 +173,6 @@ def _ended_well(ending: Ending) -> bool:
 
 
 def _told(line: LogLine) -> tuple[int, Ending] | None:
-    folded = line.text[:2_000].lower()
-    if not any(hint in folded for hint in _HINTS):
-        return None
     text = without_prefix(line.text[:2_000]).strip()
     for weight, look in _LOOKS:
         ending = look(text, line)
@@ -152,6 +192,8 @@ def _by_shell(text: str, line: LogLine) -> Ending | None:
 
 
 def _by_name(text: str, line: LogLine) -> Ending | None:
+    if "closing signal" in text:
+        return None  # torchrun ends the other ranks after one has failed
     match = _NAMED.search(text)
     if match:
         return _signal(match["name"].upper(), line)
@@ -159,6 +201,9 @@ def _by_name(text: str, line: LogLine) -> Ending | None:
     name = _SIGNAL_OF.get(match["word"].strip().lower()) if match else None
     if name:
         return _signal(name, line)
+    match = _HANDLED.search(text)
+    if match:
+        return _signal(f"SIG{match['name'].upper()}", line)
     match = _TASK.search(text)
     name = _SIGNAL_OF.get(match["word"].strip().lower()) if match else None
     if name:
@@ -174,6 +219,10 @@ def _by_system(text: str, line: LogLine) -> Ending | None:
     match = _APPLE.search(text)
     if match:
         return _signal(_APPLE_SAYS[match["kind"]], line)
+    match = _REPORTED.match(text)
+    known = _WINDOWS.get(int(match["code"], 16)) if match else None
+    if known and match:
+        return _signal(known[0], line, words=f"0x{match['code'].upper()}, {known[1]}")
     match = _FAULT_OF_WINDOWS.match(text)
     name = _WINDOWS_WORDS.get(match["words"].strip().lower()) if match else None
     return _signal(name, line) if name else None
@@ -208,12 +257,20 @@ def _signal_in(code: int) -> int:
     return 256 - code if 256 - code in (4, 6, 7, 9, 11, 15) else 0
 
 
+def _by_last_words(text: str, line: LogLine) -> Ending | None:
+    return _signal("SIGABRT", line) if _LAST_WORDS.search(text) or _GDB_ABORT.match(text) else None
+
+
 def _by_scheduler(text: str, line: LogLine) -> Ending | None:
     return _signal("SIGTERM", line) if _TIME.search(text) else None
 
 
 def _by_interrupt(text: str, line: LogLine) -> Ending | None:
     return _signal("SIGINT", line) if _INTERRUPT.match(text) else None
+
+
+def _by_boot(text: str, line: LogLine) -> Ending | None:
+    return Ending("unobserved", same_boot=False, said=line) if _BOOT.search(text) else None
 
 
 def _by_notebook(text: str, line: LogLine) -> Ending | None:
@@ -232,5 +289,7 @@ _LOOKS: tuple[tuple[int, Callable[[str, LogLine], Ending | None]], ...] = (
     (3, _by_number),
     (2, _by_code),
     (2, _by_interrupt),
+    (2, _by_boot),
+    (1, _by_last_words),
     (0, _by_notebook),
 )

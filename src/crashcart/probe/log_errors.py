@@ -98,7 +98,7 @@ class ErrorReader:
         elif grammar.CELL.match(text) or grammar.IPYTHON_CELL_FRAME.match(text):
             self._state = self._cell_frames
             self._cell_frames(number, text)
-        elif match := grammar.bare_exception(text):
+        elif match := grammar.bare_exception(text.strip()):
             self._draft.bare = True
             self._begin_message(number, match)
         elif text:

@@ -37,16 +37,29 @@ _KILLS = re.compile(
     r"|after using all available ram|tried to allocate more memory than is available|ran out of memory and was restarted"
     r"|killed due to (?:the node running low on )?memory|due to memory pressure|running low on memory|memory cgroup"
     r"|exceeded \d+% memory budget|low virtual memory condition|perhaps out of memory\?|mem avail:.{0,80}sig"
+    r"|^\s{0,8}\d[\w.+]{0,40}\s.{0,200}\bout_of_me(?:mory|\+)|jobstate=out_of_memory|too much memory|ran out-of-memory"
+    r"|(?:over|beyond|exceed\w*) (?:its |the |your )?(?:resource|memory|ram) (?:limits?|quota)"
+    r"|memory (?:limit|quota) .{0,60}exceeded|instance type with more memory|caused by an oom"
     r"|container .{0,80}(?:oom|memory limit)|used (?:up )?all (?:of )?(?:the|its) (?:available )?memory",
     re.IGNORECASE,
 )
+_OUT_OF_TIME = re.compile(r"WORKER TIMEOUT \(pid:(\d{1,9})\)")
+_GUESSED = re.compile(r"\(pid:(\d{1,9})\) was sent SIGKILL! Perhaps out of memory")
+"""gunicorn's guess at any SIGKILL: also at those that it sent itself, to a worker whose time was up."""
+_REPORT = re.compile(r"memory size: (?P<size>\d{1,7}) mb\s{1,8}max memory used: (?P<used>\d{1,7}) mb")
 _UNITS = {"mib": MIB, "mb": MIB, "gib": GIB, "gb": GIB}
 _MOST_KILLS = 20
 
 
 def kill_lines(lines: Iterable[LogLine]) -> tuple[str, ...]:
     """What the kernel, a scheduler or a service said about kills for memory, each with the number of its line."""
-    found = [f"line {each.number}: {each.text.strip()[:500]}" for each in lines if _speaks_of_a_kill(each.text)]
+    found: list[str] = []
+    out_of_time: set[str] = set()
+    for each in lines:
+        out_of_time.update(_OUT_OF_TIME.findall(each.text[:2_000]))
+        guessed = _GUESSED.search(each.text[:2_000])
+        if _speaks_of_a_kill(each.text) and not (guessed and guessed[1] in out_of_time):
+            found.append(f"line {each.number}: {each.text.strip()[:500]}")
     return tuple(found[:_MOST_KILLS])
 
 
@@ -59,7 +72,14 @@ def _speaks_of_a_kill(text: str) -> bool:
         or "kill" in folded
         or "jetsam" in folded
         or "ram" in folded
-    ) and (_KILLS.search(folded) is not None)
+        or "out_of_me" in folded
+    ) and (_KILLS.search(folded) is not None or _used_up(folded))
+
+
+def _used_up(folded: str) -> bool:
+    """A report of a serverless run whose largest use is all that it had."""
+    match = _REPORT.search(folded)
+    return match is not None and int(match["used"]) >= int(match["size"])
 
 
 def told_machine(lines: Iterable[LogLine]) -> Machine | None:

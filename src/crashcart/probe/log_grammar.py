@@ -49,6 +49,11 @@ _BARE = re.compile(
     r"^(?P<type>(?:[A-Za-z_]\w{0,100}\.){0,12}(?:[A-Za-z_]\w{0,110}(?:Error|Exception|Interrupt|Iteration|Exit)))"
     r"(?: \(see above for traceback\))?:\s(?P<message>.*\S.*)$"
 )
+_FROM_MODULE = re.compile(
+    r"^(?P<type>(?=[\w.]{0,200}(?:exception|error))(?:[a-z_]\w{0,100}\.){1,12}(?:[A-Z]\w{0,120}|error))(?::\s(?P<message>.*\S.*)|(?P<bare>))$"
+)
+"""A name with its module, which no ordinary output begins with, needs neither the usual ending nor words."""
+_ARGPARSE = re.compile(r"^(?:usage: )?[\w./-]{1,200}\.py: (?P<type>error): (?P<message>.*\S.*)$")
 _WORDLESS = frozenset({"MemoryError", "KeyboardInterrupt", "StopIteration", "RecursionError", "AssertionError"})
 _KNOWN_LOWER = frozenset({"error", "timeout", "herror", "gaierror", "Fault"})
 
@@ -68,7 +73,7 @@ _CONTINUES = re.compile(
 _OPEN = re.compile(
     r"(?:Graph execution error:|<stack traces unavailable>|Detected at node .*|in user code:"
     r"|Exception encountered when calling .*|root error\(s\) found\."
-    r"|Original error:|defined at.*:|Example error message for object .*)\s*$"
+    r"|^Node: '[^']{0,400}'|Original error:|defined at.*:|Example error message for object .*)\s*$"
 )
 _STATUS_ERRORS = re.compile(
     r"(?:^|\.)(?:InvalidArgument|Unknown|Internal|Unimplemented|NotFound|OutOfRange|FailedPrecondition)Error$"
@@ -90,8 +95,8 @@ def bare_exception(text: str) -> re.Match[str] | None:
     """An exception in one line that no traceback precedes. `Error: …` alone is other programs' habit, not Python's."""
     if text in _WORDLESS:
         return EXCEPTION.match(text)
-    match = _BARE.match(text)
-    return match if match and match["type"] not in ("Error", "Exception") else None
+    match = _BARE.match(text) or _FROM_MODULE.match(text) or _ARGPARSE.match(text)
+    return match if match and match["type"] != "Error" else None
 
 
 def is_log_line(text: str) -> bool:

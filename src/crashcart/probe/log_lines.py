@@ -27,6 +27,7 @@ _PREFIX = re.compile(
     | >(?:\ |$)                                                                                       # quoted
     | E\ {3}(?=\S)                                                                                    # pytest
     | (?:\*\*|`)(?=[A-Za-z])                                                                           # Markdown
+    | Error\ in\ \w{1,40}\([^()]{0,200}\)\ :(?:\ |$)                                                        # R, reticulate
     | (?:ERROR|CRITICAL|FATAL):[\w.]{1,64}:\ ?                                                        # logging
     )""",
     re.VERBOSE,

@@ -47,8 +47,8 @@ def _placed(finding: Finding, place: Where) -> Finding:
 
 
 def _as_a_log_tells(finding: Finding) -> Finding:
-    """A log that was handed in may be cut, or of another run: it makes a cause likely at most. That it ended well it says."""
-    sure = finding.confidence is Confidence.CERTAIN and finding.cause is not Cause.CLEAN_EXIT
+    """A log that was handed in may be cut, or of another run, or speak of another process: it makes a cause likely at most."""
+    sure = finding.confidence is Confidence.CERTAIN
     return replace(finding, confidence=Confidence.LIKELY) if sure else finding
 
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 
 from crashcart.why import _wordings, _wordings_code, _wordings_files
-from crashcart.why._names import loads_a_file, missing_name
+from crashcart.why._names import fails_at_import, loads_a_file, missing_name
 from crashcart.why._said import Force, Kind, Said, package_of
 from crashcart.why._wording import look_up, wording
 
@@ -26,7 +26,7 @@ _HOST_MEMORY = (
         Force.DECISIVE,
         r"pinned host memory|bytes on host: ?cuda_error|(?:cuda|gpu)_host_bfc",
         r"(?<!\w)_?(?:array)?memoryerror\b|unable to allocate .{1,40} for an array",
-        r"std::bad_alloc|bad allocation|std::length_error.{0,20}vector",
+        r"c error: out of memory|std::bad_alloc|bad allocation|std::length_error.{0,20}vector",
         r"cannot allocate memory|can't allocate memory|\[errno 12\]|cannot allocate vector of size|enomem",
         r"defaultcpuallocator|alloc_cpu\.cpp|memory allocation of \d+ bytes failed|(?:malloc"
         r"|realloc) of size \d+ failed",
@@ -92,10 +92,18 @@ def kind_of(said: Said) -> tuple[Kind, Force] | None:
         or missing_name(said)
         or _exhausted_iterator(said)
         or _absent_device(said)
-        or look_up(_wordings_files.TABLE, said)
-        or _of_own_code(said)
+        or _of_files_and_code(said)
         or _failed_decoder(said)
+        or _path_alone(said)
     )
+
+
+def _of_files_and_code(said: Said) -> tuple[Kind, Force] | None:
+    """What the words say about files and the user's own code; at an import no tensors are there that could not fit."""
+    found = look_up(_wordings_files.TABLE, said) or _of_own_code(said)
+    if fails_at_import(said) and (found is None or found[0] in (*_IN_A_LOADER, Kind.SAVED, Kind.RAN_OUT)):
+        return Kind.PACKAGES, Force.PLAIN
+    return found
 
 
 def _memory(said: Said) -> tuple[Kind, Force] | None:
@@ -138,6 +146,13 @@ def _text_for_a_number(said: Said) -> tuple[Kind, Force] | None:
         return None
     plain = said.frames and not any(package_of(frame) for frame in said.frames)
     return None if plain else (Kind.TYPES, Force.PLAIN)
+
+
+def _path_alone(said: Said) -> tuple[Kind, Force] | None:
+    """TensorFlow's "not found" whose only words are a path."""
+    words = said.words.split()
+    path = len(words) == 1 and any(mark in words[0] for mark in "/\\.")
+    return (Kind.MISSING, Force.PLAIN) if path and said.type in ("NotFoundError", "FileNotFoundError") else None
 
 
 def _failed_decoder(said: Said) -> tuple[Kind, Force] | None:

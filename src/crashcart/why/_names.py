@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 import sys
 
-from crashcart.why._said import Force, Kind, Said, own_frame, raiser
+from crashcart.why._message import looks_own
+from crashcart.why._said import Force, Kind, Said, own_frame, package_of, raiser
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -81,14 +82,28 @@ _OBJECT_ATTRIBUTE = re.compile(r"(?:'([\w.]+)' object|type object '([\w.]+)') ha
 _NO_MODULE = re.compile(r"No module named '?([\w.]+)")
 _IMPORT_NAME = re.compile(r"cannot import name '?([\w.]+)'?(?: from (?:partially initialized module )?'([\w.]+)')?")
 _FROM_IMPORT = re.compile(r"from\s+([\w.]+)\s+import")
+_IMPORTS = re.compile(r"(?:import|from)\s+\w")
+_OTHER_AT_IMPORT = words_of(
+    """
+    ModuleNotFoundError FileNotFoundError PermissionError OSError MemoryError KeyboardInterrupt SystemExit RecursionError
+    """
+)
+_SHADOWED = re.compile(
+    r"(?:partially initialized module|^module) '(\w+)'|cannot import name '\w+' from '(\w+)' \((?P<path>[^)]{1,400}\.py)\)"
+)
 _UNEXPECTED = re.compile(r"(?:\b([\w.]{1,200})\(\) )?got an unexpected keyword argument '(\w+)'")
 _UNRECOGNISED = re.compile(
-    r"unrecogni[sz]ed keyword arguments?|argument\(s\) not recognized|keyword argument not understood"
+    r"unrecogni[sz]ed keyword arguments?|invalid keyword argument|argument\(s\) not recognized|keyword argument not understood"
     r"|unexpected keyword argument passed to optimizer|is deprecated in the new keras optimizer|(?:was|has been"
     r"|is) removed in"
+    r"|(?:un|not )supported (?:in|by|with) (?:tf|tensorflow|keras) ?\d"
+    r"|only (?:works|supported|available) (?:in|with) (?:tf|tensorflow) ?\d"
     r"|no longer (?:supported|available|exists) in|has been removed from|`lr` argument is (?:deprecated|not supported)",
 )
-_LOADS = re.compile(r"^(?:load_\w+|restore\w*|_?deseriali[sz]e\w*|from_config|model_from_\w+|_load_\w+|_legacy_load)$")
+_LOADS = re.compile(
+    r"^(?:load_\w+|restore\w*|_?deseriali[sz]e\w*|from_config|model_from_\w+|_load_\w+|_legacy_load"
+    r"|preprocess_weights_for_loading|set_weights)$"
+)
 
 
 _LOADING_CALL = re.compile(r"\b(?:load_model|load_weights|load_state_dict|restore|model_from_\w+|from_config)\(")
@@ -96,6 +111,8 @@ _LOADING_CALL = re.compile(r"\b(?:load_model|load_weights|load_state_dict|restor
 
 def missing_name(said: Said) -> tuple[Kind, Force] | None:
     """The kind of failure where a name is missing; None where none is, or where it is the user's own."""
+    if shadowing_file(said):
+        return None
     for look in (_partial, _module_attribute, _object_attribute, _no_module, _import_name, _argument):
         kind = look(said)
         if kind is not None:
@@ -111,13 +128,26 @@ def loads_a_file(said: Said) -> bool:
     return asked is not None and _LOADING_CALL.search(asked.source or "") is not None
 
 
+def fails_at_import(said: Said) -> bool:
+    """Whether installed packages failed while the user's own line only imported them: they do not fit each other or this
+    Python, whatever they say. A file that is not there, or a package that is not installed, is another matter."""
+    if not said.frames or said.type in _OTHER_AT_IMPORT or package_of(said.frames[-1]) is None:
+        return False
+    asked = own_frame(said.frames)
+    if asked is None:
+        return said.frames[-1].function == "<module>"
+    return _IMPORTS.match((asked.source or "").strip()) is not None
+
+
 def shadowing_file(said: Said) -> str | None:
     """The user's own file that carries the name of a known package or of a module of Python's own, and hides it."""
-    match = re.search(r"partially initialized module '(\w+)", said.words)
-    if match is None or (match[1] not in FRAMEWORKS and match[1] not in sys.stdlib_module_names):
+    match = _SHADOWED.search(said.words)
+    name = next((group for group in match.groups() if group), None) if match else None
+    if match is None or (name not in FRAMEWORKS and name not in sys.stdlib_module_names):
         return None
-    names = (f"{match[1]}.py", f"{match[1]}/__init__.py")
-    return next((each.file for each in said.frames if each.own and each.file.replace("\\", "/").endswith(names)), None)
+    ends = (f"/{name}.py", f"/{name}/__init__.py")
+    files = (match["path"] or "", *(each.file for each in said.frames if each.own))
+    return next((file for file in files if f"/{file}".replace("\\", "/").endswith(ends) and looks_own(file)), None)
 
 
 def circular_files(said: Said) -> tuple[str, ...]:
@@ -138,8 +168,10 @@ def _module_attribute(said: Said) -> Kind | None:
     match = _MODULE_ATTRIBUTE.search(said.words)
     if match is None or "partially initialized" in said.folded or said.type not in ("AttributeError", ""):
         return None
-    root = match[1].split(".")[0]
+    root = match[1].split(".")[0].removesuffix("_core")
     who = raiser(said, besides=root)
+    if root in sys.stdlib_module_names:
+        return Kind.API if who == "own" else Kind.PACKAGES
     if root == "tensorflow" and match[1] == root and match[2] in _EVERY_VERSION:
         return Kind.PACKAGES
     if who not in (None, "own") or _is_private(match[1]):
@@ -191,15 +223,15 @@ def _import_name(said: Said) -> Kind | None:
     who = raiser(said)
     if who not in (None, "own") or (who is None and (match[1].startswith("_") or _is_private(match[2] or ""))):
         return Kind.PACKAGES
-    if root in FRAMEWORKS:
+    if root in FRAMEWORKS or (root in sys.stdlib_module_names and who == "own"):
         return Kind.API
-    return Kind.PACKAGES if who is None and "-packages" in said.words else None
+    return Kind.PACKAGES if who is None and (root in sys.stdlib_module_names or "-packages" in said.words) else None
 
 
 def _argument(said: Said) -> Kind | None:
     if said.type not in ("TypeError", "ValueError", "AttributeError", ""):
         return None
-    if "deserializ" in said.folded:
+    if "deserializ" in said.folded and "header" not in said.folded:
         return Kind.SAVED
     match = _UNEXPECTED.search(said.words)
     if match is None:

@@ -17,7 +17,7 @@ _CHECK = "`python -m pip check` names packages whose requirements are not met"
 PACKAGE_ADVICE: tuple[Advice, ...] = (
     advice(
         r"descriptors (?:cannot|should not)|gencode|protobuf|runtime_version|descriptor pool"
-        r"|file already exists in database",
+        r"|file already exists in database|_pb2\.py",
         "generated protobuf code and the installed protobuf do not belong together",
         "TensorFlow up to 2.11 and older add-ons such as tensorflow-hub: `pip install 'protobuf==3.20.3'`; newer"
         " TensorFlow"
@@ -163,8 +163,16 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         _FRESH,
     ),
     advice(
+        r"syntaxerror|invalid syntax",
+        "an installed package is not written for this version of Python",
+        "use a Python that the release was made for, in a new environment (`python3.11 -m venv .venv`), or upgrade the package to"
+        " a release for this Python",
+        _CHECK,
+    ),
+    advice(
         r"",
-        "installed packages do not fit each other",
+        "installed packages do not fit each other, or this Python",
+        "upgrade the package in which the traceback ends, or downgrade it to the version that the one which asks was made for",
         _CHECK,
         _FRESH,
         "if two compiled frameworks meet in one process, try the other import order, or separate environments",

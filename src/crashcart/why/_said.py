@@ -120,10 +120,14 @@ _GLOG = re.compile(
     r"|(?P<new>[IWEF])\d{4} [\d:. ]{8,40}\S+:\d+\] ?)"
 )
 _STATUS = re.compile(
-    r"^(?:OP_REQUIRES failed at \S{1,200} : )?(?P<status>(?i:invalid[_ ]argument|unknown|internal|unimplemented|not[_ ]found"
+    r"^(?:OP_REQUIRES failed at \S{1,200} : |\(\d{1,3}\) )?"
+    r"(?P<status>(?i:invalid[_ ]argument|unknown|internal|unimplemented|not[_ ]found"
     r"|failed[_ ]precondition|data[_ ]loss|out[_ ]of[_ ]range|resource[_ ]exhausted)): {1,4}(?:(?P<quoted>[A-Z]\w{2,60}Error): )?"
 )
 """How TensorFlow prints the failure of an operation, where it may quote what the user's own function raised."""
+_ANNOUNCES = re.compile(r"\b(?:error|exception|fatal|failed|failure)\b[^:]{0,60}: (?=\S.{0,200}\s)", re.IGNORECASE)
+_ROOT = re.compile(r"\(\d{1,3}\) [A-Z]")
+"""One of several root errors, as a program prints them that caught the exception."""
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")
 LONGEST_LINE = 2_000
 
@@ -144,19 +148,28 @@ def _without_notices(core: str) -> str:
 
 def said_by_line(line: LogLine) -> Said | None:
     """A printed line as something said; None for the lines that only inform. A failed op's line is as good as its exception."""
-    text = without_prefix(line.text.strip()[:LONGEST_LINE])
+    text = without_prefix(line.text.strip()[:LONGEST_LINE]).strip()
     match = _GLOG.match(text)
-    if match is None:
+    if match is None and not _ROOT.match(text):
         return Said(text, text.lower(), "", None, line) if text else None
-    if (match["old"] or match["new"]) == "I":
+    if match is not None and (match["old"] or match["new"]) == "I":
         return None
-    text = text[match.end() :]
+    text = text[match.end() :] if match is not None else text
     status = _STATUS.match(text)
     if status is None:
         return Said(text, text.lower(), "", None, line) if text else None
     name = status["quoted"] or status["status"].title().replace(" ", "").replace("_", "") + "Error"
     words = text[status.end() :]
     return Said(words, f"{name}: {words}".lower(), name, None, line)
+
+
+def announced(said: Said) -> Said | None:
+    """What a line says after it has announced an error, as if it were raised: programs print the exceptions they catch so."""
+    match = _ANNOUNCES.search(said.words) if not said.type else None
+    if match is None:
+        return None
+    words = said.words[match.end() :]
+    return Said(words, f"runtimeerror: {words}".lower(), "RuntimeError", None, said.line)
 
 
 def package_of(frame: Frame) -> str | None:

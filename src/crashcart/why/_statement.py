@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from crashcart.evidence import Ending, ErrorRecord, Frame, LogLine, place
 from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.why._said import CAUSES, Force, Kind, Said, own_frame, said_by_error
+from crashcart.why._suggested import suggested
 from crashcart.why._words import signal_of
 
 _QUOTE_LENGTH = 240
@@ -82,7 +83,7 @@ def conclude(
         cause=cause or CAUSES[statement.kind],
         headline=headline,
         because=(*statement.facts(), *facts),
-        remedy=remedy,
+        remedy=(*remedy, *suggested(statement.words)),
         confidence=statement.confidence,
         where=statement.where(),
     )

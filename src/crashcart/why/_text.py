@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from crashcart.evidence import Ending, ErrorRecord, Log, LogLine
 from crashcart.finding import Confidence
-from crashcart.probe.log_words import is_telling
+from crashcart.probe.log_words import lines_with
 from crashcart.why._inner import innermost
 from crashcart.why._kinds import kind_of
 from crashcart.why._noise import meaning_of
-from crashcart.why._said import Force, Kind, said_by_error, said_by_line
+from crashcart.why._said import Force, Kind, Said, announced, said_by_error, said_by_line
 from crashcart.why._statement import Statement, judge_confidence
 
 EARLY_LINES = 200
@@ -58,6 +58,11 @@ GONE_ELSEWHERE = frozenset(
     }
 )
 """Exceptions that say no more than that another process is gone; in a log they leave the question open."""
+_GONE_WORDS = re.compile(
+    r"DataLoader worker \(pid\(s\) .{1,400}\) exited unexpectedly|background workers are no longer alive|Abort event was set"
+    r"|worker (?:process )?(?:died|has died|was lost) unexpectedly|The actor died unexpectedly"
+)
+"""The same, said by exceptions of a common name."""
 _CARRIERS = frozenset(
     {
         "InternalError",
@@ -86,11 +91,20 @@ def main_error(errors: tuple[ErrorRecord, ...]) -> ErrorRecord | None:
     recorded = [each for each in errors if each.origin == "recorded" and each.thread is None]
     printed = [each for each in errors if each.origin == "log" and each.thread is None and not _is_harmless(each)]
     candidates = recorded or printed
-    telling = [each for each in candidates if each.name not in _CONSEQUENCES]
+    telling = [each for each in candidates if not _is_consequence(each)]
     if not telling and recorded:
-        telling = [each for each in printed if each.name not in _CONSEQUENCES]
+        telling = [each for each in printed if not _is_consequence(each)]
     chosen = telling or candidates
     return innermost(chosen[-1]) if chosen else None
+
+
+def _is_consequence(error: ErrorRecord) -> bool:
+    return error.name in _CONSEQUENCES or is_gone_elsewhere(error)
+
+
+def is_gone_elsewhere(error: ErrorRecord) -> bool:
+    """Whether the error says no more than that another process is gone."""
+    return error.name in GONE_ELSEWHERE or _GONE_WORDS.search(error.message[:2_000]) is not None
 
 
 def states_a_kind(error: ErrorRecord) -> bool:
@@ -120,10 +134,11 @@ def _statements(errors: tuple[ErrorRecord, ...], log: Log | None, ending: Ending
     raised = _from_error(main, ending) if main else None
     quoted = {each.line_number for error in errors for each in error.with_chain()}
     printed = _printed_as(errors)
+    open_end = main is not None and is_gone_elsewhere(main)
     lines = tuple(
         each
         for each in (_from_lines(log, ending) if log else ())
-        if _number(each) not in quoted and each.words not in printed
+        if _number(each) not in quoted and each.words not in printed and not (open_end and each.force is Force.HEALTHY)
     )
     if main is None:
         chosen = _best_line(lines)
@@ -182,9 +197,18 @@ def _from_lines(log: Log, ending: Ending | None) -> Iterator[Statement]:
     for line in _worth_a_look(log):
         said = said_by_line(line)
         found = kind_of(said) if said else None
+        if said and found is None and not _tells_its_end(ending):
+            found = _announced_kind(said)
         if said and found and not (found[1] is Force.HEALTHY and _tells_its_end(ending)):
             kind, force = found
             yield Statement(kind, force, said, judge_confidence(None, force, ending))
+
+
+def _announced_kind(said: Said) -> tuple[Kind, Force] | None:
+    """What a line states that announces an error, where nothing tells an end: words that else only exceptions have count."""
+    raised = announced(said)
+    found = kind_of(raised) if raised is not None else None
+    return (found[0], Force.VAGUE) if found and found[1] > Force.HEALTHY else None
 
 
 def _worth_a_look(log: Log) -> list[LogLine]:
@@ -194,8 +218,8 @@ def _worth_a_look(log: Log) -> list[LogLine]:
     """
     first: dict[str, LogLine] = {}
     last: dict[str, LogLine] = {}
-    for line in log.lines:
-        if is_telling(line.text) and not meaning_of(line.text):
+    for line in lines_with(log.lines):
+        if not meaning_of(line.text):
             shape = line.text[:400].translate(_WITHOUT_DIGITS)
             first.setdefault(shape, line)
             last[shape] = line

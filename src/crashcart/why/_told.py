@@ -31,6 +31,7 @@ _SURROUNDINGS = {
         re.IGNORECASE,
     ),
     "windows": re.compile(r"0xC0000|-10737\d{5}|[A-Z]:\\|\.dll\b|Windows fatal", re.IGNORECASE),
+    "emulated": re.compile(r"\bqemu: |platform \(linux/\w{1,10}\) does not match", re.IGNORECASE),
     "worker": re.compile(
         r"dataloader worker|process pool|worker process|forkpoolworker|exit codes of the workers", re.IGNORECASE
     ),
@@ -52,6 +53,11 @@ def ways_to_look(log: Log | None) -> Iterator[str]:
             "the Metal plug-in is the first suspect: run on the CPU (`tf.config.set_visible_devices([], 'GPU')`), then"
             " take the tensorflow-metal version that belongs to this TensorFlow"
         )
+    if "emulated" in about:
+        yield (
+            "the image is for another processor and runs under emulation: take one for this machine (arm64 on Apple silicon:"
+            " `docker run --platform linux/arm64 …`), or run it on a machine of the image's platform"
+        )
     if "gpu" in about or "windows" in about:
         yield "check that CUDA, cuDNN and the driver have the versions that this build was made for; then suspect the hardware"
     yield (
@@ -71,9 +77,12 @@ def told_crashes(
     """A crash that a log tells of: what is sure is that native code ended it; without a stack, others may be behind it."""
     fact = quote_line(ending.said)
     remedy = tuple(ways_to_look(log))
+    emulated = "emulated" in surroundings(log)
     yield Finding(
-        Cause.NATIVE_CRASH,
-        "it crashed in native code" + in_library(crash),
+        Cause.CPU_INSTRUCTIONS if emulated else Cause.NATIVE_CRASH,
+        "it crashed under emulation, which lacks what the build uses"
+        if emulated
+        else "it crashed in native code" + in_library(crash),
         (fact, *facts),
         remedy,
         Confidence.LIKELY,

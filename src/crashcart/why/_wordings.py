@@ -57,6 +57,7 @@ LIMITS: tuple[Wording, ...] = (
         r"|stalled (?:ranks|ops):",
         r"celltimeouterror|a cell timed out while it was being executed|timeout waiting for execute reply",
         r"deadlineexceedederror|timed out (?:initializing|after \d{1,9} seconds waiting|waiting for)|worker timeout \(pid",
+        r"(?:c10d|tcpstore|rendezvous|store->get).{0,300}(?:timeout|timed out)",
         r"dataloader timed out after|barrier timed out|deadlock detected|possible deadlock",
     ),
     wording(
@@ -67,6 +68,7 @@ LIMITS: tuple[Wording, ...] = (
         r"multiple copies of the openmp runtime",
         r"mkl_threading_layer=intel is incompatible with libgomp",
     ),
+    wording(Kind.OPENMP, Force.PLAIN, r"omp: (?:system )?error #(?!15\b|34\b|11\b|178\b)\d"),
     wording(
         Kind.OPENMP,
         Force.HEALTHY,
@@ -107,6 +109,7 @@ LIMITS: tuple[Wording, ...] = (
         r"omp: error #178\b|can't open shm",
         r"unable to allocate shared memory|creating shared memory segment|increase .{0,20}shared memory|--shm-size",
     ),
+    wording(Kind.SHARED_MEMORY, Force.VAGUE, r"nccl.{0,200}unhandled system error|ncclsystemerror: system call"),
     wording(
         Kind.DISK,
         Force.DECISIVE,
@@ -161,6 +164,7 @@ TAKEN_AT_START: tuple[Wording, ...] = (
         r"(?:cudeviceprimaryctxretain|implicit initialization|setting (?:gpu|device)|create context"
         r"|cuctxcreate).{0,160}out of memory",
         r"(?:cudeviceprimaryctxretain|cuctxcreate|failed to create context).{0,160}out_of_memory",
+        r"out_of_memory.{0,300}cuctxcreate",
         r"gpu is (?:already )?(?:in use|busy)|all cuda-capable devices are busy|cuda_error_devices?_unavailable",
     ),
 )
@@ -188,10 +192,12 @@ LIBRARIES: tuple[Wording, ...] = (
         r"loaded cudnn version \d+ but source was compiled|found cudnn version .{0,40}but .{0,40}(?:built|compiled)",
         r"cuda driver version is insufficient|driver on your system is too old"
         r"|driver (?:version )?(?:is )?(?:too old|insufficient)",
+        r"nvidia-smi has failed|couldn't communicate with the nvidia driver|could not find registered platform",
         r"unsupported display driver / cuda driver|forward compatibility was attempted|driver/library version mismatch",
         r"ptx was compiled with an unsupported toolchain|unsupported ptx|cuda_error_(?:invalid|unsupported)_ptx",
         r"no kernel image is available|cuda_error_no_binary_for_gpu|cuda_error_invalid_image"
         r"|device kernel image is invalid",
+        r"hiperrornobinaryforgpu|find (?:code object|binary) for (?:all )?current devices|hiperrorinvaliddevicefunction",
         r"invalid device function|cuda_error_system_driver_mismatch|cuda_error_compat_not_supported",
         r"\bsm_\d+ is not compatible with|(?:gpu|device).{0,60}compute capability.{0,80}(?:not supported"
         r"|unsupported|no longer supported)",
@@ -214,6 +220,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"error loading .{0,200}(?:cudnn|cublas|cudart|cufft|caffe2_nvrtc|torch_cuda|c10_cuda)\w{0,40}\.dll",
         r"(?:error|fatal).{0,20}could not load (?:dynamic )?library '?(?:lib)?(?:cud|cublas|nvcuda)",
         r"nvidia-container-cli: |unsatisfied condition: (?:cuda|driver)",
+        r"implicit initialization on gpu:\d+ failed\. status: unknown",
         r"cuda unknown error|cudaerrorunknown|cuda runtime error \((?:30|35|38|48|209)\)|cuda driver initialization failed",
         r"cuda_error_(?:unknown|stub_library)|cudaerrorstublibrary|cudaerrorinsufficientdriver|cudaerrornokernelimage",
         r"requires? (?:cuda|cudnn) (?:version )?[\d.]+|minimum required (?:driver|cudnn)",
@@ -230,11 +237,12 @@ LIBRARIES: tuple[Wording, ...] = (
         Force.VAGUE,
         r"failed to call then\w{0,40}(?:rnn|ctc|convolve)|could not convert batchdescriptor|failed to set cudnn stream",
         r"check failed: .{0,60}(?:getconvolve\w*algorithms|getblasgemmalgorithms|cudnn)",
-        r"unable to find a valid cudnn algorithm|unhandled (?:cuda|system) error|nccl error in: ",
+        r"unable to find a valid cudnn algorithm|unhandled cuda error|nccl error in: ",
         r"dnn library (?:is not found|initialization failed)|jit compilation failed|generating device code failed",
         r"cuda_error_invalid_(?:handle|source|context)|culaunchkernel\b.{0,80}failed|cudaerrorinvalid(?:kernelimage|resourcehandle)",
         r"failed to get convolution algorithm",
-        r"cudnn_status_(?:execution_failed|mapping_error|not_supported|bad_param)",
+        r"cu(?:blas|dnn|solver|sparse|fft|rand)_status_(?!not_initialized|alloc_failed|internal_error)[a-z]{4}",
+        r"cudnn[_ ]frontend|no (?:valid )?(?:execution plans?|engine configurations?)|cudnn (?:execute|launch|run)\w* failed",
         r"could not load (?:dynamic )?library '?(?:lib)?(?:cudnn|cublas)\w{0,40}\.so.{0,100}(?:undefined symbol|version)",
     ),
     wording(
@@ -253,7 +261,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"gpusolverdncreate|cusolver internal error|gpublascreate",
         r"blas g?emm launch failed|blas xgemm\w* launch failed|failed to run cublas routine"
         r"|attempting to perform blas operation",
-        r"no algorithm worked|blas gemv launch failed",
+        r"no algorithm worked|blas gemv launch failed|failed to create session|failed initializing streamexecutor",
     ),
     wording(
         Kind.PACKAGES,
@@ -284,7 +292,7 @@ LIBRARIES: tuple[Wording, ...] = (
         r"requires (?:tensorflow|numpy|keras|torch|jax|jaxlib|tf[-_]keras|protobuf)\b.{0,40}(?:version|>=|==|<"
         r"|newer|\d+\.\d+)",
         r"(?:installed version of keras is keras 3|only compatible with keras 2|keras 2 is no longer supported)",
-        r"_dictwrapper|is not an acceptable base type",
+        r"_dictwrapper|is not an acceptable base type|numpy is not available|'<attribute 'dtype' of 'numpy\.generic' objects>'",
         r"versionconflict|contextualversionconflict|distributionnotfound",
         r"no matching distribution found for|could not find a version that satisfies the requirement"
         r"|is not a supported wheel on this platform|requires a different python|conflicting dependencies",

@@ -22,7 +22,7 @@ _GRAPH = (
     wording(
         Kind.GRAPH,
         Force.PLAIN,
-        r"session graph is empty|is not an element of this graph|must be from the same graph",
+        r"session graph is empty|(?:is not an element of this|was not found in the) graph|must be from the same graph",
         r"fetch argument .{0,400}(?:has invalid type|cannot be interpreted|must be a string)|typeerror: fetch argument",
         r"in for_fetch$|_elementfetchmapper\(|cannot interpret feed_dict key|argument `?fetch`? = ",
         r"numpy\(\) is only available when eager|tensor' object has no attribute '_?numpy'",
@@ -39,6 +39,8 @@ _GRAPH = (
         r"must be (?:set|called|configured) (?:before|at).{0,80}(?:initializ|startup|start-up|program)",
         r"already exists, disallowed|did you mean to set reuse|or was not created with tf\.get_variable",
         r"singleton tf\.variable|tried to create variables on (?:a )?non-first call",
+        r"could not build a typespec",
+        r"intermediate keras symbolic|not (?:a )?tf\.tensor or tf\.variable|optimizer cannot recognize variable",
         r"cannot convert (?:a )?symbolic|kerastensor cannot be used|cannot be keras symbolic tensors",
         r"cannot get value inside tensorflow graph|refers to a (?:tensor|operation) which does not exist",
         r"graph is different from the session|no default session|cannot (?:evaluate tensor|execute operation) using",
@@ -48,6 +50,8 @@ _GRAPH = (
         r"|leaked? (?:a )?tracer|concretizationtypeerror",
         r"capture an eagertensor without building a function|is not supported when eager execution is",
         r"tracer(?:arrayconversion|boolconversion|integerconversion)error|building a function.{0,80}graph tensor",
+        r"(?:cross-)?replica context|perreplica|tf\.distribute\.strategy|different distribution strategy|strategy scope"
+        r"|joining a group with size",
         r"does not require grad and does not have a grad_fn|backward through the graph a second time",
     ),
     wording(
@@ -56,6 +60,7 @@ _GRAPH = (
         r"is out of scope|from (?:outer|a different) graph|cannot be accessed (?:here|from)"
         r"|cannot be interpreted as a tensor",
         r"symbolic (?:inputs|tensors?|keras)|failedpreconditionerror|(?:cannot|must).{0,40}inside (?:a )?tf\.function",
+        r"has no inbound nodes|isn't built|not (?:yet )?been built|has never been called",
         r"not (?:yet )?been initialized|must be defined before the loop|an op outside of the function building code",
         raised=True,
     ),
@@ -70,6 +75,7 @@ _DEVICE = (
         r"invalid device (?:ordinal|id)|unknown device:|torch not compiled with cuda",
         r"not (?:compiled|built|linked) with (?:cuda|gpu|rocm|mps) (?:enabled|support)",
         r"found no nvidia driver|no cuda gpus are available|no cuda-capable device",
+        r"can't convert .{0,20}device type tensor to numpy",
         r"expected all tensors to be on the same device|expected object of (?:device|backend)",
         r"input type \(torch\.cuda\.\w+\) and weight type \(torch\.(?!cuda)",
         r"input type \(torch\.(?!cuda)\w+\) and weight type \(torch\.cuda",
@@ -90,6 +96,9 @@ _DEVICE = (
         raised=True,
     ),
 )
+
+_UNIMPLEMENTED = (wording(Kind.DEVICE, Force.PLAIN, r".", types=("UnimplementedError",)),)
+"""What an op cannot do where it runs, it can elsewhere: on another device, in another layout, type or release."""
 
 _VALUE = (
     wording(
@@ -171,6 +180,7 @@ _SHAPES = (
         r"expects each tensor to be equal size|yielded an element (?:of shape"
         r"|that did not match the expected structure)|cannot feed value of shape",
         r"all the input array|expected to see \d+ array|expected (?:min_|max_)?ndim=|contracting dimensions",
+        r"grouped convolutions|axes don't match array",
         r"size mismatch, m1|expected input batch_size|expected \d-dimensional input|to have \d+ channels",
     ),
     wording(
@@ -188,6 +198,7 @@ _SHAPES = (
         r"can not cast tensorspec|values != expected|need value\.shape >= size|must be >= target|too many indices",
         r"is out of bounds for array of dimension|dimension out of range|target batch size|does not match length",
         r"contains no shape|shape (?:is|must be) (?:unknown|fully|known)|unknown (?:rank|shape)|undefined shape",
+        r"different number of outputs?|handle a mix of .{0,60}targets|not equal to the number of columns",
         r"does not match (?:the )?(?:shape|size|number)|expected \d+d|expected dimension|columns passed",
         raised=True,
     ),
@@ -214,4 +225,4 @@ _FAMILIES = (
 )
 
 TABLE: tuple[Wording, ...] = (*_GRAPH, *_DEVICE, *_VALUE, *_TYPES, *_SHAPES)
-FAMILIES: tuple[Wording, ...] = _FAMILIES
+FAMILIES: tuple[Wording, ...] = (*_FAMILIES, *_UNIMPLEMENTED)

@@ -20,13 +20,16 @@ _SAVED = (
         r"|constraint)\b ?:",
         r"restoring from checkpoint failed|assign requires shapes of both tensors to match",
         r"not found in (?:the )?checkpoint|variables? not in the checkpoint|find some variables in the checkpoint",
+        r"not bound to checkpointed values",
         r"stored in (?:the )?checkpoint|attempting to restore variable|nothing except the root object matched",
         r"you are trying to load a weight file|loading weights into a model that has not|objects could not be loaded",
         r"(?:layer|weight) count mismatch|layer #\d+ \(named|not compatible with provided weight shape",
-        r"in loading state_dict|size mismatch for \S+: copying|(?:unexpected|missing) key\(s\) in state_dict",
+        r"in loading state_dict|(?:unexpected|missing) key\(s\) in state_dict|error\(s\) in loading",
+        r"maximum supported (?:file format )?version|attempted to read a \w+ file with version|unable to load weights",
         r"no model (?:found )?in config|no model config found|file format not supported: filepath",
         r"not an sstable|save_path is not a valid checkpoint|op type not registered|nodedef mentions attr",
         r"metagraphdef associated with tags|didn't find op for builtin opcode|model provided has model identifier",
+        r"tensorflow op(?:s|\(s\)).{0,80}not supported by this interpreter|custom ops? .{0,80}(?:not registered|unresolved)",
         r"unsupported pickle protocol|weights only load failed|can't get attribute '\w+' on <module",
         r"unrecognized keyword arguments?:? .{0,40}batch_(?:input_)?shape|requested the deserialization of a",
     ),
@@ -41,6 +44,20 @@ _SAVED = (
         r"checkpoint.{0,60}(?:incompatible|mismatch|does not match)|newer version of (?:tensorflow|keras)"
         r"|lambda layer.{0,80}unsafe",
         raised=True,
+    ),
+)
+
+_SURVIVED = (
+    wording(Kind.SAVED, Force.PLAIN, r"size mismatch for \S+: copying", raised=True),
+    wording(Kind.SAVED, Force.HEALTHY, r"size mismatch for \S+: copying"),
+)
+"""PyTorch raises it; libraries over it print it, and go on with what fits."""
+
+_HEADERS = (
+    wording(
+        Kind.DAMAGED,
+        Force.PLAIN,
+        r"safetensor\w{0,10}error|deserializing header|header ?too ?(?:large|small)|(?:invalid|incomplete) ?(?:header|metadata)",
     ),
 )
 
@@ -66,13 +83,18 @@ _MISSING = (
         r"|permissionerror|permissiondeniederror",
         r"stale (?:nfs )?file handle|\[errno 116\]",
         r"\[errno (?:2|13|20|21)\]|\[winerror (?:2|3|5)\]|the system cannot find the (?:file|path)",
+        r"is not a (?:local folder|valid model identifier)|no file named \S|does not appear to have a file named",
+        r"can't load (?:config\w*|tokenizer|the model|weights|image processor|feature extractor)\b.{0,20} for",
+        r"max retries exceeded with url|nocredentialserror|unable to locate credentials|does not have storage\.",
+        r"forbidden: 403|failed to establish a new connection",
         r"can't open file '?\S+'?: |!_?(?:src|ssize)\.empty\(\)|url fetch failure|nosuch(?:bucket|key)",
         r"(?<!object file: )no such file or directory|permission denied",
     ),
     wording(
         Kind.MISSING,
         Force.PLAIN,
-        r"errno = 2\b|access is denied|file (?:\S+ )?(?:does not exist|not found|doesn't exist)",
+        r"sequence has length 0|num_samples=0|errno = 2\b|invalid file ?name",
+        r"access is denied|file (?:\S+ )?(?:does not exist|not found|doesn't exist)",
         r"(?:does not exist|not found|no such file): ?['\"]?(?:/|[a-z]:\\|gs://|s3://|\.\.?/)",
         r"(?:directory|folder|path|dataset|data file)s? .{0,200}(?:does not exist|doesn't exist|not found"
         r"|is not a directory)",
@@ -96,6 +118,8 @@ _DAMAGED = (
         r"jsondecodeerror|unicodedecodeerror|error tokenizing data|could not parse example"
         r"|can't parse serialized example",
         r"readerror: (?:file could not|not a gzip|bad checksum|unexpected end|truncated)|\[errno 5\]|input/output error",
+        r"unable to decode bytes|(?:could|can) ?not decode (?:image|audio|bytes|the)",
+        r"imdecode|checkvector\(1, cv_8u\)|(?:hash|checksum|digest) does not match|format not recogni[sz]ed|nobackenderror",
         r"file signature not found|truncated file: eof|libpng error|moov atom not found",
         r"is not a valid (?:u?int\d+|float\d*|double): |expect \d+ fields but have|could not correctly convert string",
         r"failed (?:reading zip archive|finding central directory)|pickled data when allow_pickle=false",
@@ -122,4 +146,4 @@ _DAMAGED = (
     wording(Kind.DAMAGED, Force.HEALTHY, r"corrupt jpeg data|libpng warning|extraneous bytes before marker"),
 )
 
-TABLE: tuple[Wording, ...] = (*_SAVED, *_RAN_OUT, _DAMAGED[0], *_MISSING, *_DAMAGED[1:])
+TABLE: tuple[Wording, ...] = (*_HEADERS, *_SAVED, *_SURVIVED, *_RAN_OUT, _DAMAGED[0], *_MISSING, *_DAMAGED[1:])

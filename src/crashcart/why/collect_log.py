@@ -7,6 +7,7 @@ Does not cover: judging. No rule is declared here.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -65,11 +66,17 @@ def _ending(lines: tuple[LogLine, ...], errors: tuple[ErrorRecord, ...], kills: 
         last = next((error for error in reversed(errors) if error.thread is None), None)
         if last is not None and last.name != "KeyboardInterrupt":
             return None
-    if kills and (ending is None or ending.signal is None):
+    if kills and (ending is None or ending.signal is None or _cancelled_after(ending)):
         number = int(kills[0].partition(":")[0].removeprefix("line "))
         line = next(each for each in lines if each.number == number)
         return Ending("signal", signal=9, signal_name="SIGKILL", said=line)
     return ending
+
+
+def _cancelled_after(ending: Ending) -> bool:
+    """Whether a scheduler only cancelled what was left; where its time limit was the reason, it says so."""
+    said = ending.said.text.lower() if ending.said is not None else ""
+    return ending.signal == signal.SIGTERM and "limit" not in said
 
 
 def _chunks(first: bytes, stream: BinaryIO) -> Iterator[bytes]:

@@ -37,13 +37,15 @@ _ADVICE: tuple[Advice, ...] = (
         "use the cuDNN that this release was tested with (8.1 for TensorFlow 2.5 to 2.10), which does not need zlib",
     ),
     advice(
-        r"cuda unknown error|cuda_error_unknown|cudaerrorunknown|runtime error \(30\)|cuda driver initialization",
+        r"status: unknown error"
+        r"|cuda unknown error|cuda_error_unknown|cudaerrorunknown|runtime error \(30\)|cuda driver initialization",
         'the driver gave no better answer than "unknown error"',
         "restart the machine, or load the driver's module again: `sudo rmmod nvidia_uvm && sudo modprobe"
         " nvidia_uvm`; a laptop that"
         " slept, or a driver that was updated since the start, leaves it so",
         "in a container, start it after the driver works on the host (`nvidia-smi`), with `--gpus all`; install nvidia-modprobe",
-        "set CUDA_VISIBLE_DEVICES before the program starts, not inside it",
+        "set CUDA_VISIBLE_DEVICES before the program starts, not inside it; with a second session or framework in the process,"
+        " let the first one leave memory (allow_growth, set_memory_growth)",
     ),
     advice(
         r"nvidia-container-cli",
@@ -51,6 +53,20 @@ _ADVICE: tuple[Advice, ...] = (
         "upgrade the NVIDIA driver on the host, or use an image for an older CUDA; `nvidia-smi` on the host shows"
         " the newest it serves",
         "if `nvidia-smi` fails on the host: restart after a driver update, and install nvidia-container-toolkit again",
+    ),
+    advice(
+        r"registered platform",
+        "the plug-in for the device (Metal, on a Mac) does not fit this TensorFlow",
+        "take the pair of versions that belong together: tensorflow-metal's page lists which release fits which TensorFlow",
+        "until then use the old optimizers (tf.keras.optimizers.legacy.Adam), or the CPU:"
+        " tf.config.set_visible_devices([], 'GPU')",
+    ),
+    advice(
+        r"nvidia-smi has failed|communicate with the nvidia driver",
+        "the NVIDIA driver does not run",
+        "install or reinstall the driver for this kernel (a kernel update needs its module built anew: `dkms status`), then"
+        " restart",
+        "with Secure Boot the module must be signed; `sudo modprobe nvidia` and `dmesg | grep -i nvidia` say what is wrong",
     ),
     advice(
         r"driver",
@@ -64,6 +80,14 @@ _ADVICE: tuple[Advice, ...] = (
         "the card ({card}, {have}) is newer or older than what this build was made for",
         "install a build for that generation: for Blackwell cards (sm_100, sm_120) one for CUDA 12.8 or newer",
         "the build's own list of capabilities stands in the message; a card below the list needs an older build",
+    ),
+    advice(
+        r"hiperror|current devices",
+        "this ROCm build has no code for the card's generation (its gfx number)",
+        "see whether the card is on ROCm's list of supported ones (`rocminfo | grep gfx`); a build for its generation, or one"
+        " from source with AMDGPU_TARGETS=gfx…, is needed",
+        "cards next to a supported one often run under its number: HSA_OVERRIDE_GFX_VERSION=10.3.0 (for gfx103x)",
+        "run on the CPU until then: HIP_VISIBLE_DEVICES=-1",
     ),
     advice(
         r"ptx|no kernel image|no_binary_for_gpu|invalid_image|image is invalid|invalid device function"
@@ -83,14 +107,23 @@ _ADVICE: tuple[Advice, ...] = (
         _BUNDLE,
     ),
     advice(
-        r"failed to get convolution algorithm|dnn library|cudnn_status|algorithms|check failed|failed to call then|cudnn stream",
+        r"failed to get convolution algorithm|valid cudnn algorithm"
+        r"|dnn library|cudnn_status|algorithms|check failed|failed to call then|cudnn stream",
         "cuDNN did not start: an unfitting version, or no device memory left for it",
         "compare the cuDNN version with the one this TensorFlow was tested with; the lines above the error name"
         " both where they differ",
         "let TensorFlow leave some memory: tf.config.experimental.set_memory_growth(gpu, True) (allow_growth in TF"
         " 1), and"
-        " end other processes on the device (nvidia-smi)",
+        " end other processes on the device (nvidia-smi); a smaller batch leaves room as well",
         _BUNDLE,
+    ),
+    advice(
+        r"cublas|cusparse|cusolver|cufft|execution plans?|engine config",
+        "a CUDA library refused the call: an unfitting version or card, a wrong index before it, or a full device",
+        "compare the framework's build with driver and card (`nvidia-smi`): a version for this generation, reinstalled in a fresh"
+        " environment",
+        "run once with CUDA_LAUNCH_BLOCKING=1, or on the CPU: an index or label out of range fails later, in these words",
+        "see that device memory is left (`nvidia-smi`): end other processes, or use a smaller batch",
     ),
     advice(
         r"(?P<library>(?:lib)?(?:cud\w{0,40}|cublas\w{0,40}|cufft\w{0,40}|curand\w{0,40}|cusolver\w{0,40}|cusparse\w{0,40}|nccl\w{0,40}|nvrtc\w{0,40}"

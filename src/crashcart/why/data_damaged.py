@@ -72,9 +72,10 @@ _ADVICE: tuple[Advice, ...] = (
         "see whether it is an archive at all: `file PATH` (a saved web page is not)",
     ),
     advice(
-        r"signature not found|truncated file|hdf5|\bh5|object header|b-?tree",
-        "an HDF5 file is damaged, or is not HDF5",
-        "`file PATH` tells what it is: a Git LFS pointer or a web page is the usual answer; download the file again",
+        r"signature not found|truncated file|hdf5|\bh5|header|b-?tree|safetensor",
+        "a file of weights or arrays is damaged, or is none",
+        "`file PATH` and `head -c 200 PATH` tell what it is: a Git LFS pointer (`git lfs install && git lfs pull`) or a web page"
+        " is the usual answer; download the file again",
         "a run that was killed while saving leaves half a file: use the checkpoint before it, and write to a"
         " temporary name first",
     ),
@@ -92,7 +93,12 @@ _ADVICE: tuple[Advice, ...] = (
         " header, a broken last line",
         "remove or correct the bad rows; on_bad_lines='warn' shows them in pandas",
     ),
-    advice(r"", "", "get or write the file again, and compare sizes and checksums", _SCAN),
+    advice(
+        r"",
+        "",
+        "get or write the file again (download it anew; under Git LFS: `git lfs pull`), and compare sizes and checksums",
+        _SCAN,
+    ),
 )
 _FILE = re.compile(r"((?:/|[A-Za-z]:\\|gs://|s3://)[^\s'\";,]{1,400}\.\w{1,10})")
 

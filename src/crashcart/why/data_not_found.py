@@ -21,6 +21,8 @@ _DIRECTORY = re.compile(r"isadirectory|errno 21|notadirectory|errno 20")
 _SCRIPT = re.compile(r"can't open file '?(?P<script>[^':]+)")
 _IS_ZIP = "accessible `.keras` zip file"
 _COMMAND = re.compile(r"no such file or directory: '(?P<command>[^'/]+)'$", re.IGNORECASE)
+_NETWORK = re.compile(r"max retries|credential|new connection|does not have storage|forbidden: 403")
+_WRITES = re.compile(r"unable to (?:synchronously )?create file|failed to create|could not (?:save|write)|writablefile")
 _EMPTY_IMAGE = re.compile(r"src\.empty\(\)")
 
 
@@ -126,6 +128,12 @@ def _remedy(text: str, path: str | None) -> tuple[str, ...]:
             f"open the address yourself: `curl -I {path}`; correct it, or give what it asks for (a token, a login)",
             "download the file once, keep it beside the program, and read it from there",
         )
+    if _NETWORK.search(text):
+        return (
+            "the other side was not reached, or did not let this program in: check network, proxy and VPN, and the"
+            " credentials or token",
+            "download the data once, where that works, and read the local copy (HF_HUB_OFFLINE=1 for Hugging Face's cache)",
+        )
     if "unable to lock file" in text:
         return (
             "another process has the file open for writing: close it there (`lsof FILE`), or open it with mode='r' everywhere",
@@ -138,6 +146,8 @@ def _remedy(text: str, path: str | None) -> tuple[str, ...]:
             "for a bucket: give the service account read access",
         )
     steps = [f"check it from where the program runs: `ls -l {name}` after `cd` to its working directory"]
+    if _WRITES.search(text):
+        steps.append("the program was writing: make the folder first (`os.makedirs(folder, exist_ok=True)`)")
     if "empty()" in text:
         steps = ["print the path before cv2.imread, and check that the result is not None"]
     return (

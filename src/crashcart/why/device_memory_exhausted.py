@@ -76,7 +76,8 @@ def device_memory_exhausted(
 
 def _remedy(words: str, shape: tuple[int, ...] | None, asked: int | None) -> tuple[str, ...]:
     steps = []
-    if asked is not None and asked < SMALL_REQUEST_BYTES:
+    small = asked is not None and asked < SMALL_REQUEST_BYTES
+    if small:
         steps.append(
             "see what filled it before: `nvidia-smi` (another process, an old notebook kernel), or tensors kept in a loop"
         )
@@ -95,4 +96,6 @@ def _remedy(words: str, shape: tuple[int, ...] | None, asked: int | None) -> tup
         )
     steps.append("train in mixed precision: tf.keras.mixed_precision.set_global_policy('mixed_float16')")
     steps.append("smaller inputs or fewer units")
+    if not small:
+        steps.append("see that nothing else holds the device: `nvidia-smi` names the other processes on it")
     return tuple(steps)

@@ -64,6 +64,12 @@ _ADVICE: tuple[Advice, ...] = (
         " instead of a CPU-only one (tensorflow-gpu up to 2.11, tensorflow[and-cuda] from 2.14)",
         "see what there is: tf.config.list_physical_devices()",
     ),
+    advice(
+        r"^unimplemented|not implemented|not supported",
+        "the operation is not implemented for this device, layout or type",
+        "run it where it is: on the other device (`with tf.device('/CPU:0'):`, or a GPU), with channels_last, in float32",
+        "try another version: what one release or build does not implement, a newer one, or the one the model was made with, may",
+    ),
     advice(r"", "", _SOFT, "see what there is: tf.config.list_physical_devices()"),
 )
 

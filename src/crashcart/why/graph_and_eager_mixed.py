@@ -55,11 +55,28 @@ _ADVICE: tuple[Advice, ...] = (
         _COMPAT,
     ),
     advice(
-        r"kerastensor cannot be used",
+        r"joining a group with size",
+        "processes or devices do not agree on who takes part in a collective operation",
+        "make one strategy per process, once, with the same devices and workers everywhere (TF_CONFIG alike but for the"
+        " task); a second strategy meets the operations that the first has left",
+        "restart all workers together; where it comes back, look at the worker that ended first",
+    ),
+    advice(
+        r"replica|distribut|strategy",
+        "code of a distribution strategy runs outside of it, or the other way round",
+        "make the model, its optimizer and metrics inside `with strategy.scope():`, and run the step as"
+        " strategy.run(step, args=(batch,)) (experimental_run_v2 before 2.2)",
+        "do not mix keras with tf.keras there; what reduces over replicas goes outside the step: strategy.reduce(...)",
+        "some of it works in newer versions only: upgrade TensorFlow, or try the step without a strategy first",
+    ),
+    advice(
+        r"kerastensor cannot be used|could not build a typespec|intermediate keras symbolic|kerasvariable"
+        r"|of type 'variable', not",
         "a TensorFlow function was called on a symbolic Keras tensor",
         "use the function of keras.ops or a Keras layer instead: tf.norm(x) → keras.ops.norm(x), tf.concat →"
         " keras.layers.Concatenate",
-        "put TensorFlow functions into the call() of a layer of your own, and use that layer",
+        "put TensorFlow functions into the call() of a layer of your own (or a keras.layers.Lambda), and use that layer",
+        "code that was written for Keras 2: `pip install tf_keras` and TF_USE_LEGACY_KERAS=1 keep its version",
     ),
     advice(
         r"numpy\(\) is only available|no attribute '_?numpy'|python `?bool|iterating over|operatornotallowed"
@@ -92,10 +109,24 @@ _ADVICE: tuple[Advice, ...] = (
         "if two sessions or graphs are in play (keras and tf): use one, keras.backend.set_session(sess)",
     ),
     advice(
+        r"inbound nodes|isn't built|been built|never been called",
+        "a model or layer was asked for what it only has after it is built",
+        "give it an input shape (an Input(shape=...) as the first layer), or call it once on a batch, or model.build((None, n)),"
+        " before",
+        "weights are loaded, and summaries and outputs asked for, after that",
+    ),
+    advice(
         r"must feed a value",
         "a placeholder was not fed",
         "give each placeholder a value in feed_dict; summaries and metrics that depend on it need it too",
         "make sure that only one graph exists: two copies of a placeholder have the same name",
+    ),
+    advice(
+        r"optimizer cannot recognize",
+        "an optimizer met a variable that it was not made for",
+        "use an optimizer of its own for each model or part, or tell it of all variables before the loop:"
+        " optimizer.build(model.trainable_variables)",
+        "compile again after layers are frozen or unfrozen; tf.keras.optimizers.legacy.Adam does not ask",
     ),
     advice(
         r"already exists|reuse",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 
@@ -19,6 +20,11 @@ from crashcart.why.limit_signal import cpu_limit_reached
 
 _FROM_OTHERS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
                           signal.SIGALRM, signal.SIGPIPE})  # fmt: skip
+_TIME = re.compile(r"time ?limit|timeout|wall ?(?:clock ?)?time|runlimit", re.IGNORECASE)
+_MORE_TIME = (
+    "raise the time limit (`sbatch --time=…`, gunicorn's --timeout, the pipeline's or service's own), or do less in one go: load"
+    " the model once at the start, and go on from a checkpoint"
+)
 
 
 @rule("W503", "killed-from-outside", Rank.MECHANISM)
@@ -65,6 +71,7 @@ def killed_from_outside(
         f"{who(program)} was ended from outside ({signal.Signals(number).name}), not for memory",
         (*_signal_facts(ending, number, crash), *_not_memory(scene, number)),
         (
+            *([_MORE_TIME] if ending.said is not None and _TIME.search(ending.said.text) else []),
             "look for who sends it: a job's time limit, `timeout`, a service manager, another script or person",
             "save checkpoints, and handle SIGTERM to save once more before the end",
         ),

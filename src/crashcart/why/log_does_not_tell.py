@@ -10,7 +10,7 @@ from crashcart.rule import Rank, rule
 from crashcart.units import plural
 from crashcart.why._noise import noise_in
 from crashcart.why._statement import quote_error, quote_line
-from crashcart.why._text import GONE_ELSEWHERE, main_error
+from crashcart.why._text import is_gone_elsewhere, main_error
 from crashcart.why._told import surroundings
 from crashcart.why.memory_readings_rise import readings_in
 
@@ -26,6 +26,8 @@ _WORKER = (
     "`dmesg -T | grep -i -e kill -e segfault` on that machine tells: a kill is a lack of memory (fewer workers, smaller items), a"
     " segfault a crash in native code",
     "run the same work in the main process (num_workers=0, n_jobs=1, a plain loop): its own error or exit code then shows",
+    "in a container give shared memory more room (`--shm-size=8g` or `--ipc=host`); on Windows and macOS start under `if"
+    " __name__ == '__main__':`, since workers import the script anew",
 )
 _FLAT = (
     "for a leak, measure the program that grows, over many steps, and print the resident size at each: what is made outside the"
@@ -62,7 +64,7 @@ def log_does_not_tell(
     What would tell is given: where the missing words are, and how to get them.
     """
     main = main_error(errors or ())
-    if program is not None or _ended_well(ending) or (main is not None and main.name not in GONE_ELSEWHERE):
+    if program is not None or _ended_well(ending) or (main is not None and not is_gone_elsewhere(main)):
         return
     harmless = noise_in(log)
     facts = [quote_line(ending.said)] if ending is not None and ending.said is not None else []

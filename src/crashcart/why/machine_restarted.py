@@ -9,7 +9,13 @@ from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import duration
 from crashcart.why._place import last_place
+from crashcart.why._statement import quote_line
 from crashcart.why._words import who
+
+_REMEDY = (
+    "start it again from its last checkpoint",
+    "`last -x reboot shutdown` and `journalctl -b -1` tell how the machine went down: a power cut, heat, a kernel panic",
+)
 
 
 @rule("W504", "machine-restarted", Rank.MECHANISM)
@@ -27,7 +33,8 @@ def machine_restarted(
 
     ## How we know
 
-    The recording has no ending, and the machine has another boot id now than when the program started.
+    The recording has no ending, and the machine has another boot id now than when the program started. A log that was
+    handed in says so itself: a reboot, a kernel panic.
 
     ## What to do
 
@@ -35,15 +42,25 @@ def machine_restarted(
     """
     if ending.kind != "unobserved" or ending.same_boot is not False:
         return
+    if ending.said is not None:
+        yield _told(ending)
+        return
     last = f"; the last sample is from {duration(samples[-1].at_s)} after the start" if samples else ""
     yield Finding(
         Cause.MACHINE_RESTART,
         f"the machine restarted while {who(program)} ran",
         (f"the recording has no ending, and the machine has been booted since{last}",),
-        (
-            "start it again from its last checkpoint",
-            "`last -x reboot shutdown` and `journalctl -b -1` tell how the machine went down",
-        ),
+        _REMEDY,
         Confidence.CERTAIN,
         last_place(stacks, program.pid if program is not None else None, None),
+    )
+
+
+def _told(ending: Ending) -> Finding:
+    return Finding(
+        Cause.MACHINE_RESTART,
+        "the machine went down while the program ran",
+        (quote_line(ending.said),),
+        _REMEDY,
+        Confidence.LIKELY,
     )

@@ -17,13 +17,14 @@ from crashcart.why._statement import quote_line
 _READING = re.compile(
     r"\b(?:rss|vms|ram|mem(?:ory)?(?: usage| used)?|used memory|maxrss"
     r"|uss)\b[ :=]{1,3}(?P<amount>\d{1,12}(?:\.\d{1,6})?) ?(?P<unit>[kmg]i?b?)\b"
+    r"|\bmem(?:ory)?[ _]\w{2,8}\s?[:=]\s?(?P<bare>\d{2,12}(?:\.\d{1,6})?)\s*$"
     r"|^\s{0,12}\d{1,6}\s{1,8}(?P<table>\d{1,12}\.\d{1,3}) MiB",
     re.IGNORECASE,
 )
 _UNITS = {"k": KIB, "m": MIB, "g": GIB}
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789. ")
 LEAST_READINGS = 5
-RISEN_BY = 1.5
+RISEN_BY = 1.3
 RISING_FRACTION = 0.8
 LATER_SHARE = 0.4
 """Memory that settles after a warm-up gains little in the second half; one that is lost gains there as in the first."""
@@ -34,6 +35,8 @@ class Series:
     """Readings of memory that lines of one form give, in order."""
 
     readings: tuple[tuple[LogLine, int], ...]
+    in_bytes: bool = True
+    """False where the lines name no unit: then only how much they differ is known."""
 
     def rises(self) -> bool:
         """Whether they go up to the end, step after step."""
@@ -74,10 +77,11 @@ def memory_readings_rise(
         return
     longest = max(rising, key=lambda series: len(series.readings))
     (first, low), (last, high) = longest.readings[0], longest.readings[-1]
+    by = f"from {size(low)} to {size(high)}" if longest.in_bytes else f"by {high / low - 1:.0%}"
     killed = ending is not None and ending.said is not None and was_killed(ending)
     yield Finding(
         Cause.MEMORY_LEAK,
-        f"memory grew from {size(low)} to {size(high)}, step after step" + (", until it was killed" if killed else ""),
+        f"memory grew {by}, step after step" + (", until it was killed" if killed else ""),
         (
             quote_line(first),
             quote_line(last),
@@ -103,15 +107,19 @@ def readings_in(log: Log) -> tuple[Series, ...]:
 
 def _series(log: Log) -> Iterator[Series]:
     found: dict[str, list[tuple[LogLine, int]]] = {}
+    bare: set[str] = set()
     for line in log.lines:
         match = _READING.search(line.text[:400])
         if match:
             shape = "table" if match["table"] else line.text[:200].translate(_WITHOUT_DIGITS)
             found.setdefault(shape, []).append((line, _bytes(match)))
-    yield from (Series(tuple(each)) for each in found.values() if len(each) >= LEAST_READINGS)
+            bare.update([shape] if match["bare"] else [])
+    yield from (Series(tuple(each), shape not in bare) for shape, each in found.items() if len(each) >= LEAST_READINGS)
 
 
 def _bytes(match: re.Match[str]) -> int:
     if match["table"]:
         return int(float(match["table"]) * MIB)
+    if match["bare"]:
+        return int(float(match["bare"]) * MIB)
     return int(float(match["amount"]) * _UNITS[match["unit"][0].lower()])

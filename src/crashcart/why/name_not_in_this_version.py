@@ -62,7 +62,10 @@ _CLASSES = {"DataFrame": "pandas", "Series": "pandas", "ndarray": "numpy"}
 _LEGACY_STEP = (
     "use the legacy optimizer (tf.keras.optimizers.legacy.Adam), or learning_rate= with a schedule in place of decay"
 )
-_TF_STEP = "TF 1 scripts: `tf_upgrade_v2 --infile old.py --outfile new.py` rewrites most names"
+_TF_STEP = (
+    "TF 1 scripts on TF 2: `import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()` runs them as they are, `tf_upgrade_v2"
+    " --infile old.py --outfile new.py` rewrites most names"
+)
 
 
 @rule("W306", "name-not-in-this-version", Rank.KIND)

@@ -11,6 +11,7 @@ from crashcart.finding import Cause, Confidence, Finding, Where
 from crashcart.rule import Rank, rule
 from crashcart.why._advice import advise
 from crashcart.why._names import FRAMEWORKS
+from crashcart.why._noise import meaning_of
 from crashcart.why._package_advice import PACKAGE_ADVICE
 from crashcart.why._said import Kind, Said, package_of
 from crashcart.why._statement import Statement, conclude, quote_line
@@ -20,7 +21,10 @@ _MOST_NAMED = 6
 _LAST_LINES = 50
 _IMPORT = re.compile(r"(?:import|from)\s+(\w+)")
 _TYPED_IMPORT = re.compile(r"^(?:>>>|In \[\d+\]:)\s*(?:import|from)\s+(\w+)")
-_FAULT = re.compile(r"^(?:\[\d+\]\s+\d+ )?segmentation fault", re.IGNORECASE)
+_FAULT = re.compile(
+    r"^(?:\[\d+\]\s+\d+ |(?:zsh|bash): )?(?:segmentation fault|abort(?:ed| trap)?\b|bus error)", re.IGNORECASE
+)
+_INFORMS = re.compile(r"^(?:\d{4}-\d\d-\d\d [\d:.]{8,20}: )?I \S+\.cc:\d+\]")
 
 
 @rule("W208", "packages-do-not-fit", Rank.KIND)
@@ -48,12 +52,17 @@ def packages_do_not_fit(
     shortest way.
     """
     for statement in stated(Kind.PACKAGES, errors, log, ending):
-        row = advise(PACKAGE_ADVICE, statement.said.text)
+        row = advise(PACKAGE_ADVICE, _with_files(statement.said))
         versions = _versions(statement.said, environment)
         finding = conclude(statement, row.headline, row.remedy, *([f"installed: {versions}"] if versions else []))
         yield replace(finding, where=_importing_line(statement) or finding.where)
         return
     yield from _crashed_at_import(log)
+
+
+def _with_files(said: Said) -> str:
+    """The words, and the files at whose import they fell: generated code says by its name whose it is."""
+    return " ".join([said.text, *(frame.file.replace("\\", "/").rpartition("/")[2] for frame in said.frames[-2:])])
 
 
 def _importing_line(statement: Statement) -> Where | None:
@@ -74,7 +83,10 @@ def _crashed_at_import(log: Log | None) -> Iterator[Finding]:
     """An interactive session whose last command, before a segmentation fault, imported a second framework."""
     lines = [line for line in (log.lines[-_LAST_LINES:] if log else ()) if line.text.strip()]
     typed = [(line, match[1]) for line in lines if (match := _TYPED_IMPORT.match(line.text))]
-    if len(typed) < 2 or not _FAULT.search(lines[-1].text) or lines[-2] is not typed[-1][0]:
+    if len({name for _, name in typed}) < 2 or not _FAULT.search(lines[-1].text):
+        return
+    between = lines[lines.index(typed[-1][0]) + 1 : -1]
+    if any(not _INFORMS.match(line.text) and meaning_of(line.text) is None for line in between):
         return
     first, second = typed[0][1], typed[-1][1]
     yield Finding(

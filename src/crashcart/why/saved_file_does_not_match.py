@@ -27,6 +27,14 @@ _ADVICE: tuple[Advice, ...] = (
         "keep such classes in a module of their own, and save again; what was saved from a script belongs to `__main__`",
     ),
     advice(
+        r"supported by this interpreter|flex delegate",
+        "the TFLite model has TensorFlow operations in it, which this interpreter was built without",
+        "run it with the whole TensorFlow (tf.lite.Interpreter), not tflite_runtime; in an app link the Flex delegate"
+        " (tensorflow-lite-select-tf-ops) of the same version",
+        "convert it without them: converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS] names those that have"
+        " no built-in form",
+    ),
+    advice(
         r"weights only load failed",
         "the checkpoint holds more than weights, and PyTorch from 2.6 does not load that unasked",
         "if you trust the file: torch.load(path, weights_only=False)",
@@ -41,7 +49,7 @@ _ADVICE: tuple[Advice, ...] = (
     advice(
         r"not compatible with provided weight shape|provided weights? list|set_weights",
         "the weights that were given do not fit the model's layers",
-        "compare [w.shape for w in a.get_weights()] of both models: same layers, same units, same order",
+        "compare [w.shape for w in a.get_weights()] of both models: same architecture, same units, same order, same version",
         "to take over only what fits, set the weights layer by layer: layer.set_weights(...)",
     ),
     advice(
@@ -65,6 +73,7 @@ _ADVICE: tuple[Advice, ...] = (
         "the weights file and the model have different layers",
         "build the same architecture as when it was saved (number and order of layers, include_top, classes)",
         "load what fits: model.load_weights(path, skip_mismatch=True), with by_name=True for .h5",
+        "another version of Keras or of the model's own code may have written it: install that version, and save again",
         "a model without a known input shape has no weights yet: call it once, or build(...), before loading",
     ),
     advice(
@@ -80,6 +89,12 @@ _ADVICE: tuple[Advice, ...] = (
         " call_endpoint='serving_default')",
         "a TF checkpoint is named by its prefix (model.ckpt-1000), without .index, .data or .meta",
         "files with weights only: build the model and call load_weights",
+    ),
+    advice(
+        r"maximum supported|may be too old|unable to load weights",
+        "the file was written by a newer version, or is not what the call expects",
+        "upgrade the framework to the version that wrote the file, or newer",
+        "a file that was cut short says so too: delete it from the cache (~/.cache/huggingface) and download it again",
     ),
     advice(
         r"op type not registered|nodedef|graphdef|opcode|pickle protocol|newer version",

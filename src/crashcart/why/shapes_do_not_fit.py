@@ -30,6 +30,14 @@ _ADVICE: tuple[Advice, ...] = (
         "bring the data to the model's size: select the same features, reshape or resize",
     ),
     advice(
+        r"error when checking (?:model )?target",
+        "",
+        "the targets must have the last layer's shape: one-hot targets (keras.utils.to_categorical) for categorical_crossentropy,"
+        " class numbers for sparse_categorical_crossentropy",
+        "give the last layer as many units as the targets are wide; print y.shape",
+        "a Flatten or pooling layer before the Dense ones may be missing",
+    ),
+    advice(
         r"expected shape|invalid input shape|incompatible with the layer|to have shape|error when checking",
         "",
         "bring the input to the model's shape: resize images, reshape arrays, and keep the batch axis"
@@ -90,7 +98,7 @@ _ADVICE: tuple[Advice, ...] = (
         "check the order of the axes: channels_last is (height, width, channels)",
     ),
     advice(
-        r"channels|depth",
+        r"channels|depth|grouped convolutions",
         "",
         "give the layer as many channels as it was built for: decode images with channels=3, or repeat a grey one",
         "check the order of the axes: TensorFlow takes (batch, height, width, channels), PyTorch (batch, channels,"

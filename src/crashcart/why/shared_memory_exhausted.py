@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 
 from crashcart.evidence import Disk, Ending, ErrorRecord, Log, LogLine, StackDump
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.rule import Rank, rule
 from crashcart.units import size
-from crashcart.why._said import Kind
+from crashcart.why._said import Force, Kind
 from crashcart.why._statement import conclude, quote_line
 from crashcart.why._text import stated
 from crashcart.why._words import signal_of
@@ -25,6 +26,13 @@ _REMEDY = (
     " an emptyDir with medium: Memory at /dev/shm",
     "use fewer workers (num_workers=0 or 2) and less prefetching; each worker holds its batches in shared memory",
     "look for segments that an earlier run left behind: `ls -lh /dev/shm`",
+)
+_NCCL_HEADLINE = "a system call of NCCL failed: mostly too little shared memory (/dev/shm), else the network"
+_NCCL_REMEDY = (
+    "in a container: `docker run --ipc=host` (or --shm-size=8g); NCCL's processes meet in /dev/shm, of which Docker gives 64 MB",
+    "NCCL_DEBUG=INFO names the call that failed: a segment in /dev/shm, a socket (then NCCL_SOCKET_IFNAME=eth0, a free port, the"
+    " firewall), or a limit on locked memory (`ulimit -l unlimited`)",
+    "on several machines: `--network=host`, and the same NCCL and CUDA versions everywhere",
 )
 
 
@@ -54,10 +62,17 @@ def shared_memory_exhausted(
     """
     facts = tuple(_room(disks))
     found = False
+    by_bus_error = signal_of(ending) == signal.SIGBUS
     for statement in stated(Kind.SHARED_MEMORY, errors, log, ending):
         found = True
-        yield conclude(statement, "shared memory (/dev/shm) is full or too small", _REMEDY, *facts)
-    hint = _hint(log, stacks) if not found and signal_of(ending) == signal.SIGBUS else None
+        if statement.force is Force.VAGUE:
+            yield conclude(statement, _NCCL_HEADLINE, _NCCL_REMEDY, *facts)
+            continue
+        finding = conclude(statement, "shared memory (/dev/shm) is full or too small", _REMEDY, *facts)
+        # A word of shared memory and a SIGBUS bear each other out, wherever in the log the word stands.
+        stronger = min(finding.confidence, Confidence.LIKELY, key=lambda each: each.order)
+        yield replace(finding, confidence=stronger) if by_bus_error else finding
+    hint = _hint(log, stacks) if not found and by_bus_error else None
     if hint:
         because = ("the program ended by SIGBUS: memory that was mapped could not be had", hint, *facts)
         yield Finding(

@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from crashcart.evidence import Ending, ErrorRecord, Log
 from crashcart.finding import Finding
 from crashcart.rule import Rank, rule
-from crashcart.why._said import Kind
+from crashcart.why._said import Force, Kind
 from crashcart.why._statement import conclude
 from crashcart.why._text import stated
 
 _LIBRARIES = re.compile(r"(lib\w*omp\w*[\w.]*)", re.IGNORECASE)
+_ASSERTED = (
+    "KMP_INIT_AT_FORK=FALSE where processes are forked after threads have started, KMP_AFFINITY=disabled where it"
+    " is about affinity",
+    "have one OpenMP runtime in the process, of another version: upgrade or downgrade the package that brings it (`conda install"
+    " nomkl`, intel-openmp, llvm-openmp)",
+    "OMP_NUM_THREADS=1 in the worker processes, or fewer of them",
+)
 
 
 @rule("W207", "two-openmp-runtimes", Rank.KIND)
@@ -35,6 +42,9 @@ def two_openmp_runtimes(
     Install the packages from one source, so that they share one runtime.
     """
     for statement in stated(Kind.OPENMP, errors, log, ending):
+        if statement.force is Force.PLAIN:
+            yield conclude(statement, "the OpenMP runtime ended the process: a check of its own failed", _ASSERTED)
+            continue
         names = sorted(set(_LIBRARIES.findall(statement.words)))
         yield conclude(
             statement,

@@ -10,14 +10,29 @@ from crashcart.evidence import Ending, Environment, ErrorRecord, Frame, Log, Pro
 from crashcart.finding import Cause, Finding
 from crashcart.rule import Rank, rule
 from crashcart.why._names import FRAMEWORKS, circular_files, shadowing_file, words_of
-from crashcart.why._said import Force, Said, own_frame, said_by_error
+from crashcart.why._said import Force, Said, own_frame, package_of, said_by_error
 from crashcart.why._statement import first_sentence, judge_confidence, quote_error, with_source
-from crashcart.why._text import GONE_ELSEWHERE, main_error, states_a_kind
+from crashcart.why._suggested import suggested
+from crashcart.why._text import is_gone_elsewhere, main_error, states_a_kind
 from crashcart.why._words import runs_pytest
 
 _NOT_FAILURES = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
 _FROM = re.compile(r"(?:^|[:;]\s*)raise\b.{0,300}\sfrom\s{1,8}(?!None\b)")
 _OS = re.compile(r"^<frozen os>$|[/\\]os\.py$")
+_ABOUT_ITSELF = frozenset(
+    {
+        "AttributeError",
+        "TypeError",
+        "ImportError",
+        "AssertionError",
+        "NotImplementedError",
+        "RuntimeError",
+        "SystemError",
+    }
+)
+_NAMES_A_FRAMEWORK = re.compile(
+    r"\b(?:tf|torch|jax|keras|tensorflow|np)\.\w|Keras|TensorFlow|PyTorch|\bTensor\b|\bTF ?[12]\b"
+)
 _USUAL_IMPORTS = {
     "np": "import numpy as np",
     "pd": "import pandas as pd",
@@ -71,7 +86,7 @@ def uncaught_python_error(
     main = main_error(errors)
     if main is None or main.name in _NOT_FAILURES or states_a_kind(main):
         return
-    if main.name in GONE_ELSEWHERE and program is None:
+    if is_gone_elsewhere(main) and program is None:
         return  # in a log that was handed in, log-does-not-tell asks the question that is left
     said = said_by_error(main)
     told = with_source(said.message.own_frame(), main.frames) if said.message else None
@@ -81,7 +96,7 @@ def uncaught_python_error(
         cause=Cause.PYTHON_ERROR,
         headline=f"{said.type}: {words}" if words else said.type,
         because=tuple(_facts(main, frame)),
-        remedy=(*_remedy(said, environment), _look(main, frame, program)),
+        remedy=(*_remedy(said, environment), *suggested(said.words), _look(main, frame, program)),
         confidence=judge_confidence(main, Force.PLAIN, ending),
         where=place(frame),
     )
@@ -131,12 +146,33 @@ def _remedy(said: Said, environment: Environment | None) -> Iterator[str]:
         yield "correct the source at that line, or just above it; Python names the line where it stopped understanding"
     if said.type in ("AttributeError", "TypeError") and "NoneType" in said.words:
         yield "something is None: follow the value on that line back to the call that should have made it"
+    yield from _of_package(said)
+
+
+def _of_package(said: Said) -> Iterator[str]:
+    """What a package raises about itself, not about a key or an index it was asked for, another version of it often cures."""
+    deepest = said.frames[-1] if said.frames else None
+    package = package_of(deepest) if deepest is not None else None
+    about_itself = said.type in _ABOUT_ITSELF or _NAMES_A_FRAMEWORK.search(said.words) is not None
+    asked_wrongly = said.type == "ValueError" and (package in FRAMEWORKS or deepest is None)
+    if not (about_itself or asked_wrongly) or (deepest is not None and package is None):
+        return
+    inside = f"it was raised inside {package}" if package else "where it is raised inside an installed package"
+    yield (
+        f"{inside}: try another version of it, the one that the code was written for (its requirements.txt names it) or a newer"
+        " one, in a fresh environment (code for Keras 2 on TensorFlow from 2.16: tf_keras)"
+    )
 
 
 _KNOWN = tuple(
     (re.compile(pattern), step)
     for pattern, step in (
         (r"Address already in use", "another program listens there: `ss -ltnp` names it; end it, or take another port"),
+        (
+            r"failed to connect to all addresses|[Ff]ailed to pick subchannel|Socket closed|Deadline Exceeded",
+            "the server or TPU worker is not reachable or has ended: restart it (on Colab the runtime) and connect anew; a TPU"
+            " worker reads from gs:// buckets, not from this machine's files or generators",
+        ),
         (
             r"Connection refused|Name or service not known|Temporary failure in name resolution|Network is unreachable",
             "the other side is not reachable from here: check host, port, proxy and VPN, and that the server runs",
@@ -161,6 +197,16 @@ _KNOWN = tuple(
             r"No gradients provided",
             "argmax, rounding, casts to integers and NumPy calls have no gradient: leave them out of the loss, and compute"
             " it inside the GradientTape",
+        ),
+        (
+            r"data adapter",
+            "the data's class is of another Keras than the model: use tf.keras (or keras) throughout, also for utils.Sequence;"
+            " else hand over arrays, a tf.data.Dataset, or a generator of tuples",
+        ),
+        (
+            r"[Oo]utput of generator|generator (?:output|should|must|yield)|signature arguments do not match",
+            "the generator must yield one batch each time, as a tuple (inputs, targets) and never None: print next(generator);"
+            " the last batch must not be empty",
         ),
         (
             r"generator already executing",

@@ -50,6 +50,16 @@ TOLD = {
     "Process finished with exit code 3221226505": "0xC0000409, fast fail",
     "slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2021-03-02T04:10:33 DUE TO TIME LIMIT ***": "SIGTERM",
     "KeyboardInterrupt": "SIGINT",
+    "強制終了": "SIGKILL",
+    "セグメンテーション違反 (コアダンプ)": "SIGSEGV",
+    "세그멘테이션 오류 (코어 덤프됨)": "SIGSEGV",
+    "Errore di segmentazione (core dump creato)": "SIGSEGV",
+    "Аварийный останов (стек памяти сброшен на диск)": "SIGABRT",
+    "Exception code: 0xc0000005": "0xC0000005, access violation",
+    "terminate called after throwing an instance of 'std::bad_alloc'": "SIGABRT",
+    "libc++abi: terminating due to uncaught exception of type std::runtime_error": "SIGABRT",
+    "free(): invalid pointer": "SIGABRT",
+    "2020-05-01 10:00:00.123456: F tensorflow/core/util/port.cc:1] Check failed: a == b": "SIGABRT",
 }
 
 
@@ -68,7 +78,8 @@ def test_a_notebook_only_says_that_it_is_gone(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Killed 14 stale workers", "aborted by user request: no", "Terminated early: patience 3", "segmentation mask saved",
-                                  "illegal value in row 4", "exit", "Bus error rate 0.2", "training terminated normally"])  # fmt: skip
+                                  "illegal value in row 4", "exit", "Bus error rate 0.2", "training terminated normally",
+                                  "Sending process 811 closing signal SIGTERM", "free(): 3 blocks of the cache", "F1 score 0.8"])  # fmt: skip
 def test_ordinary_words_are_no_ending(text: str) -> None:
     assert ending(text) is None
 

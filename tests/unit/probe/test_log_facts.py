@@ -19,6 +19,20 @@ def test_kills_for_memory_carry_their_line_numbers() -> None:
     assert kill_lines(parse_log("GPU out of memory, halving the batch\nkilled time\n").lines) == ()
 
 
+def test_a_worker_whose_time_was_up_was_not_killed_for_memory() -> None:
+    guess = "[2023-05-02 10:00:31] [7] [ERROR] Worker (pid:91) was sent SIGKILL! Perhaps out of memory?\n"
+    assert len(kill_lines(parse_log(guess).lines)) == 1
+    timeout = "[2023-05-02 10:00:30] [7] [CRITICAL] WORKER TIMEOUT (pid:91)\n"
+    assert kill_lines(parse_log(timeout + guess).lines) == ()
+    assert len(kill_lines(parse_log(timeout.replace("91", "92") + guess).lines)) == 1
+
+
+def test_a_serverless_run_that_used_all_it_had() -> None:
+    report = "REPORT RequestId: 1f Duration: 900.12 ms Memory Size: 128 MB\tMax Memory Used: {} MB\n"
+    assert len(kill_lines(parse_log(report.format(128)).lines)) == 1
+    assert kill_lines(parse_log(report.format(90)).lines) == ()
+
+
 def test_the_processor() -> None:
     machine = told_machine(parse_log("flags\t\t: fpu vme sse sse2 ssse3 sse4_1 lahf_lm\n").lines)
     assert (

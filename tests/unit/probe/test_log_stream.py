@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashcart.evidence import Log
-from crashcart.probe.log import find_errors
+from crashcart.probe.log import find_errors, parse_log
 from crashcart.probe.log_stream import CHUNK_BYTES, HEAD_LINES, TAIL_LINES, log_of
 from crashcart.probe.log_text import decode_line, is_binary, packed_as, wide_encoding
+from crashcart.probe.log_words import is_telling, lines_with
 
 
 def read(raw: bytes, piece: int = CHUNK_BYTES) -> Log:
@@ -90,3 +91,10 @@ def test_any_bytes_in_any_pieces_give_numbered_lines(raw: bytes, piece: int) -> 
     log = read(raw, piece)
     numbers = [line.number for line in log.lines]
     assert numbers == sorted(set(numbers)) and all("\n" not in line.text for line in log.lines)
+
+
+def test_lines_are_found_by_their_words_however_many_there_are() -> None:
+    lines = parse_log("\n".join("Killed here" if each in (3, 64, 199) else f"row {each}" for each in range(200))).lines
+    assert [line.number for line in lines_with(lines, ("killed", "never said"))] == [4, 65, 200]
+    assert list(lines_with(lines, ("never said",))) == []
+    assert [each.number for each in lines_with(lines)] == [each.number for each in lines if is_telling(each.text)]

@@ -21,8 +21,10 @@ from crashcart.why._figures import allocator_stats, held_by_others, requested_by
 from crashcart.why._guarded import gpu_words
 from crashcart.why._kinds import kind_of
 from crashcart.why._message import looks_own, take_apart
-from crashcart.why._said import CAUSES, Force, Kind, said_by_error, said_by_line
+from crashcart.why._names import fails_at_import
+from crashcart.why._said import CAUSES, Force, Kind, announced, said_by_error, said_by_line
 from crashcart.why._statement import judge_confidence
+from crashcart.why._suggested import suggested
 from crashcart.why._text import main_error, root_of, stated
 
 RULES = load_rules("crashcart.why")
@@ -280,3 +282,42 @@ def test_an_error_about_a_childs_code_is_not_the_programs_own() -> None:
         "unsupported operand type(s) for /: 'str' and 'int'",
     ):
         assert failed_by_itself((error("TypeError", words),)), words
+
+
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        ("Input 0 is wrong. Please cast it to float32.", "Please cast it to float32"),
+        ("numpy is too old for this build\nfound 1.15", "numpy is too old for this build"),
+        ("It did not work. Did you mean to set reuse=True?", "Did you mean to set reuse=True?"),
+    ],
+)
+def test_a_message_may_tell_its_own_step(words: str, step: str) -> None:
+    assert suggested(words) == (f"the message itself says: {step}",)
+
+
+@pytest.mark.parametrize("words", ["Shapes (2,) and (3,) differ.", "Please report this to the developers.", "try it"])
+def test_a_message_without_a_step_adds_none(words: str) -> None:
+    assert suggested(words) == ()
+
+
+def _imported(last: str, asked: str = "import tensorflow as tf", name: str = "AttributeError") -> ErrorRecord:
+    frames = (Frame("/home/ann/train.py", 1, "<module>", asked, own=True), Frame(last, 9, "<module>", "x = y"))
+    return ErrorRecord(name, "something is not there", frames, origin="log")
+
+
+def test_packages_that_fail_while_they_are_imported() -> None:
+    package = "/venv/lib/python3.9/site-packages/tensorflow/__init__.py"
+    assert fails_at_import(said_by_error(_imported(package)))
+    assert not fails_at_import(said_by_error(_imported("/home/ann/helpers.py", "import helpers")))
+    assert not fails_at_import(said_by_error(_imported(package, "model = tf.keras.Sequential()")))
+    assert not fails_at_import(said_by_error(_imported(package, name="FileNotFoundError")))
+
+
+def test_a_line_that_announces_an_error() -> None:
+    line = parse_log(
+        "worker failed with exception: could not broadcast input array from shape (3,) into shape (2,)"
+    ).lines[0]
+    raised = announced(said_by_line(line))
+    assert raised is not None and raised.words.startswith("could not broadcast")
+    assert announced(said_by_line(parse_log("mean absolute error 0.2 after 3 epochs").lines[0])) is None
