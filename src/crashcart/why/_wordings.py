@@ -164,6 +164,7 @@ TAKEN_AT_START: tuple[Wording, ...] = (
         r"(?:cudeviceprimaryctxretain|implicit initialization|setting (?:gpu|device)|create context"
         r"|cuctxcreate).{0,160}out of memory",
         r"(?:cudeviceprimaryctxretain|cuctxcreate|failed to create context).{0,160}out_of_memory",
+        r"failed to (?:get|query) (?:device|total|available|free) memory.{0,80}out.of.memory",
         r"out_of_memory.{0,300}cuctxcreate",
         r"gpu is (?:already )?(?:in use|busy)|all cuda-capable devices are busy|cuda_error_devices?_unavailable",
     ),
