@@ -1,7 +1,9 @@
 """How a program ended, where its log tells: a shell's last word, an exit code, a signal's name, a notebook's notice.
 
-Covers: bash, zsh, fish and dash (also in German, French, Spanish, Chinese, Russian), PyCharm, docker, Kubernetes, Slurm,
-torchrun, gunicorn, joblib, multiprocessing, faulthandler, gdb, macOS' crash reports, Windows' status codes, Jupyter.
+Covers: bash, zsh, fish, dash and make (also in German, French, Spanish, Portuguese, Italian, Polish, Turkish, Russian, Chinese,
+Japanese, Korean), PyCharm, docker, Kubernetes, systemd, build servers, Slurm, torchrun, gunicorn, joblib, multiprocessing,
+faulthandler, gdb, macOS' crash reports, Windows' status codes and crash reports, Jupyter; time limits and preemption; the last
+words of native libraries; a restart of the machine.
 Does not cover: why it ended (the rules). Each pattern is anchored, or starts with a literal and has bounded repeats.
 """
 
