@@ -310,6 +310,13 @@ LIBRARIES: tuple[Wording, ...] = (
     wording(Kind.PACKAGES, Force.DECISIVE, r"\.so\S{0,60}: cannot open shared object file", raised=True),
     wording(
         Kind.PACKAGES,
+        Force.DECISIVE,
+        r"(?:must be an instance|only instances) of .{0,40}\b(?:keras\.)?(?:layer|model|optimizer|loss|metric|callback)s?\b"
+        r".{0,160}(?:tensorflow_hub|tf_keras|tensorflow\.python\.keras|keras\.(?:src|engine|layers|models|optimizers)\.)",
+        raised=True,
+    ),
+    wording(
+        Kind.PACKAGES,
         Force.VAGUE,
         r"c extension: .{0,60}not built",
         r"failed to load the native tensorflow runtime",
