@@ -1,7 +1,9 @@
 """How a program ended, where its log tells: a shell's last word, an exit code, a signal's name, a notebook's notice.
 
-Covers: bash, zsh, fish and dash (also in German, French, Spanish, Chinese, Russian), PyCharm, docker, Kubernetes, Slurm,
-torchrun, gunicorn, joblib, multiprocessing, faulthandler, gdb, macOS' crash reports, Windows' status codes, Jupyter.
+Covers: bash, zsh, fish, dash and make (also in German, French, Spanish, Portuguese, Italian, Polish, Turkish, Russian, Chinese,
+Japanese, Korean), PyCharm, docker, Kubernetes, systemd, build servers, Slurm, torchrun, gunicorn, joblib, multiprocessing,
+faulthandler, gdb, macOS' crash reports, Windows' status codes and crash reports, Jupyter; time limits and preemption; the last
+words of native libraries; a restart of the machine.
 Does not cover: why it ended (the rules). Each pattern is anchored, or starts with a literal and has bounded repeats.
 """
 
@@ -49,7 +51,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _SIGNAL_OF = {word: name for name, words in _WORDS.items() for word in words}
 _SHELL = re.compile(
-    r"^(?P<shell>[^\s:]{1,200}: (?:line |Zeile |ligne |línea |第 )?\d{1,7}[: ]\s{0,8}\d{1,9} (?:\[\d+\] )?"
+    r"^(?P<shell>[^\s:]{1,200}: (?:[^\W\d_]{1,10} )?\d{1,7}[: ]\s{0,8}\d{1,9} (?:\[\d+\] )?"
     r"|\[\d{1,4}\]\s{0,4}[+-]?\s{1,8}\d{1,9} |(?:zsh|bash|-bash|sh|dash|fish|ksh): |\[\d{1,4}\]\s{0,4}[+-]?\s{0,8})?"
     r"(?P<word>" + "|".join(re.escape(word) for word in sorted(_SIGNAL_OF, key=len, reverse=True)) + r")"
     r"(?P<mark>[.!]{0,3}|:? ?\d{0,2})(?P<core>\s{0,20}\([^()]{1,40}\)?)?(?P<command>\s{1,60}\S.{0,400})?$",
@@ -58,19 +60,24 @@ _SHELL = re.compile(
 _COMMAND = re.compile(r"^\s+(?:sudo |time |nohup )?(?:i?python|\./|/|torchrun|mpirun|jupyter|bash|sh )")
 _NAMED = re.compile(
     r"(?:killed by|terminated by|received|caught|with|by|due to|return code"
-    r"|signal:?|sent|type: {0,16}\w{1,30}|exit codes? of the workers are"
-    r"|exited) ?(?:fatal )?(?:signal:? ?)?[ ({<*'\"]{0,4}(?:\d{1,2} ?[:(] ?)?(?:(?:neg)?signals?\.)?(?P<name>SIG(?:KILL"
+    r"|signal:?|signal[_ ]?name[=:\"' ]{1,4}|sent|type: {0,16}\w{1,30}|exit codes? of the workers are"
+    r"|exited) ?(?:fatal )?(?:signal:? ?)?[ ({<*'\"\[]{0,4}(?:\d{1,2} ?[:(] ?)?(?:(?:neg)?signals?\.)?(?P<name>SIG(?:KILL"
     r"|SEGV|ABRT|BUS|ILL|FPE|TERM|HUP|XCPU|INT))\b",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
     r"(?:killed by signal:?|terminated by signal|received signal|caught signal|interrupted by signal"
-    r"|got signal:|\bsignal) [(]?(?P<number>\d{1,2})\b(?!\.\d)",
+    r"|got signal:|\bsignal|Namespace SIGNAL, Code) [(]?(?P<number>\d{1,2})\b(?!\.\d)",
     re.IGNORECASE,
 )
 _BY_WORD = re.compile(
     r"(?:killed by signal: |\bprocess \d{1,9} got |exited with error: signal: |^signal: |^Fatal Python error: "
-    r"|^signal \(\d\d?\): |Termination Signal: {1,16}|exit signal )(?P<word>[A-Za-z ]{4,30}?)(?: {0,2}[.:,(!]|$)"
+    r"|^signal \(\d\d?\): |Termination Signal: {1,16}|exit signal |\*\*\* caught "
+    r"|^make(?:\[\d{1,3}\])?: \*\*\* \[[^\]]{1,200}\] )"
+    r"(?P<word>[A-Za-z ]{4,30}?)(?: {0,2}[.:,(!*]|$)"
+)
+_SYSTEMD = re.compile(
+    r"code=(?:killed|dumped), status=\d{1,3}/(?P<name>KILL|SEGV|ABRT|BUS|ILL|FPE|TERM|HUP|XCPU|INT)\b"
 )
 _HANDLED = re.compile(r"Handling signal: (?P<name>term|hup|quit|int|abrt|usr1|kill)\b")
 _FAULT_OF_WINDOWS = re.compile(r"^Windows fatal exception: (?P<words>[\w ]{4,40})")
@@ -96,7 +103,8 @@ _REPORTED = re.compile(r"^Exception code: {0,16}\t?(?:0x)?(?P<code>[0-9a-f]{8})\
 _EXIT = re.compile(
     r"(?:finished with exit code|terminated with exit code|exit(?:ed)? with (?:return |exit )?(?:code"
     r"|status)(?: code)?|exit(?:ed)? with status"
-    r"|exit code(?: is)?|exit status|exitcode|return code|returned with exit code|non-zero exit status|ended with exit code"
+    r"|exit code(?: is)?|exit status|exitcode|return code|returned with exit code|non-zero (?:exit )?(?:status|code)"
+    r"|ended with exit code|\*\*\* \[[^\]]{1,200}\] Error|exited with(?= -?\d{1,3}\.?$)"
     r"|exited, code|Exited|non-zero exit)\s{0,3}[:=]?\s{0,8}\(?(?P<code>-?\d{1,10})\b(?!:\d)",
     re.IGNORECASE,
 )
@@ -130,8 +138,11 @@ _TIME = re.compile(
     r"|^\d[\w.+]{0,40}\s.{0,200}\b(?:timeout|preempted|node_fail|cancelled\+?)\s.{0,60}\d:\d"
     r"|jobstate=(?:timeout|preempted|node_fail|cancelled)|worker timeout \(pid"
     r"|\*\*\* (?:job|step) .{0,80}cancelled at|task timed out after|execution took longer than"
-    r"|exceeded (?:the )?maximum execution|^##\[error\]the operation was cancell?ed"
-    r"|(?:was|been|being) preempted|interruption notice|^timeout: sending signal",
+    r"|exceeded (?:the )?max(?:imum)? execution|^state: {1,4}(?:timeout|preempted|node_fail|cancelled)\b"
+    r"|(?:cancell?ed|preempted) by (?:\d|uid|scheduler|the (?:system|scheduler))|received a shutdown signal"
+    r"|runner lost communication|^##\[error\]the operation was cancell?ed"
+    r"|(?:was|been|being) preempted|interruption notice|^timeout: sending signal"
+    r"|sent signal sig\w{3,6} to main process .{0,80}on client request",
     re.IGNORECASE,
 )
 _BOOT = re.compile(
@@ -150,7 +161,8 @@ _HINTS = (
     "malloc", "free", "corrupt", "check failed", "smashing", "pure virtual", ": f ", "f tensorflow", "f external",
     "exception code", "強制", "죽", "ucciso", "morto", "unicest", "öldür", "砍", "セグ", "세그", "naruszenie",
     "中止", "annullato", "przerwane", "авар", "バス", "버스", "不正", "#0 ", "#1 ", "-- boot", "reboot", "panic",
-    "shutdown", "going down", "longer than", "##[error]", "interruption",
+    "shutdown", "going down", "longer than", "##[error]", "interruption", "] error", "execution",
+    "communication", "non-zero",
 )  # fmt: skip
 
 
@@ -201,7 +213,7 @@ def _by_name(text: str, line: LogLine) -> Ending | None:
     name = _SIGNAL_OF.get(match["word"].strip().lower()) if match else None
     if name:
         return _signal(name, line)
-    match = _HANDLED.search(text)
+    match = _SYSTEMD.search(text) or _HANDLED.search(text)
     if match:
         return _signal(f"SIG{match['name'].upper()}", line)
     match = _TASK.search(text)

@@ -40,6 +40,8 @@ _KILLS = re.compile(
     r"|^\s{0,8}\d[\w.+]{0,40}\s.{0,200}\bout_of_me(?:mory|\+)|jobstate=out_of_memory|too much memory|ran out-of-memory"
     r"|(?:over|beyond|exceed\w*) (?:its |the |your )?(?:resource|memory|ram) (?:limits?|quota)"
     r"|memory (?:limit|quota) .{0,60}exceeded|instance type with more memory|caused by an oom"
+    r"|\boom[- ]killed|cgroups? enforced memory|exceeds job (?:hard|soft) limit .?[hs]_(?:vmem|rss|data)|notebook exceeded memory"
+    r"|memory usage exceed\w* request_memory|^state: {1,4}out_of_memory|badness \d{1,4}, vmrss"
     r"|container .{0,80}(?:oom|memory limit)|used (?:up )?all (?:of )?(?:the|its) (?:available )?memory",
     re.IGNORECASE,
 )
@@ -73,6 +75,7 @@ def _speaks_of_a_kill(text: str) -> bool:
         or "jetsam" in folded
         or "ram" in folded
         or "out_of_me" in folded
+        or "badness" in folded
     ) and (_KILLS.search(folded) is not None or _used_up(folded))
 
 

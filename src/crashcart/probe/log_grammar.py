@@ -50,7 +50,7 @@ _BARE = re.compile(
     r"(?: \(see above for traceback\))?:\s(?P<message>.*\S.*)$"
 )
 _FROM_MODULE = re.compile(
-    r"^(?P<type>(?=[\w.]{0,200}(?:exception|error))(?:[a-z_]\w{0,100}\.){1,12}(?:[A-Z]\w{0,120}|error))(?::\s(?P<message>.*\S.*)|(?P<bare>))$"
+    r"^(?P<type>(?=[\w.]{0,200}(?:exception|error|_Rendezvous))(?:[a-z_]\w{0,100}\.){1,12}(?:_?[A-Z]\w{0,120}|error))(?::\s(?P<message>.*\S.*)|(?P<bare>))$"
 )
 """A name with its module, which no ordinary output begins with, needs neither the usual ending nor words."""
 _ARGPARSE = re.compile(r"^(?:usage: )?[\w./-]{1,200}\.py: (?P<type>error): (?P<message>.*\S.*)$")

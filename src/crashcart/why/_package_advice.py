@@ -106,6 +106,14 @@ PACKAGE_ADVICE: tuple[Advice, ...] = (
         _CHECK,
     ),
     advice(
+        r"(?:must be an instance|only instances) of",
+        "parts of two different Keras are mixed: a layer or model of one cannot be used in the other",
+        "take all parts from one of them, in every import: `tensorflow.keras` or `keras`, not both",
+        "packages written for Keras 2 (tensorflow_hub and many others) on TensorFlow from 2.16: `pip install tf_keras`, with"
+        " TF_USE_LEGACY_KERAS=1 in the environment before the first import; or TensorFlow 2.15",
+        "wrap a foreign part: keras.layers.Lambda(lambda x: part(x)), or call it in a subclass of keras.Model",
+    ),
+    advice(
         r"\bjaxlib\b|\bjax version",
         "jax and jaxlib are of versions that do not go together",
         "install both in one command: `pip install -U 'jax[cuda12]'` (or `jax[cpu]`), which brings the jaxlib that belongs to it",

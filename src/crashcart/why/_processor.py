@@ -8,6 +8,7 @@ _GENERAL = (
     "install a build for this CPU: an older release (TensorFlow 1.5 is the last wheel without AVX), a conda-forge build, or"
     " one built from source here",
     "run where `lscpu` lists avx, avx2 and fma (in a VM: pass the host CPU through)",
+    "on an ARM board (Jetson, Raspberry Pi): `export OPENBLAS_CORETYPE=ARMV8` before Python starts, or another numpy",
 )
 _APPLE = (
     "on Apple silicon (M1 and later) use an arm64 Python, not an x86_64 one under Rosetta, which has no AVX: `python -c"

@@ -125,7 +125,10 @@ _STATUS = re.compile(
     r"|failed[_ ]precondition|data[_ ]loss|out[_ ]of[_ ]range|resource[_ ]exhausted)): {1,4}(?:(?P<quoted>[A-Z]\w{2,60}Error): )?"
 )
 """How TensorFlow prints the failure of an operation, where it may quote what the user's own function raised."""
-_ANNOUNCES = re.compile(r"\b(?:error|exception|fatal|failed|failure)\b[^:]{0,60}: (?=\S.{0,200}\s)", re.IGNORECASE)
+_ANNOUNCES = re.compile(
+    r'\b(?:error|exception|fatal|failed|failure)\b[^:]{0,60}: (?=\S.{0,200}\s)|^\s{0,16}"message": "(?=\S.{0,200}\s)',
+    re.IGNORECASE,
+)
 _ROOT = re.compile(r"\(\d{1,3}\) [A-Z]")
 """One of several root errors, as a program prints them that caught the exception."""
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\]([A-Za-z_]\w*)")

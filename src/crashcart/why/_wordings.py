@@ -164,6 +164,7 @@ TAKEN_AT_START: tuple[Wording, ...] = (
         r"(?:cudeviceprimaryctxretain|implicit initialization|setting (?:gpu|device)|create context"
         r"|cuctxcreate).{0,160}out of memory",
         r"(?:cudeviceprimaryctxretain|cuctxcreate|failed to create context).{0,160}out_of_memory",
+        r"failed to (?:get|query) (?:device|total|available|free) memory.{0,80}out.of.memory",
         r"out_of_memory.{0,300}cuctxcreate",
         r"gpu is (?:already )?(?:in use|busy)|all cuda-capable devices are busy|cuda_error_devices?_unavailable",
     ),
@@ -307,6 +308,13 @@ LIBRARIES: tuple[Wording, ...] = (
         r"operator torchvision::nms does not exist|couldn't load custom c\+\+ ops",
     ),
     wording(Kind.PACKAGES, Force.DECISIVE, r"\.so\S{0,60}: cannot open shared object file", raised=True),
+    wording(
+        Kind.PACKAGES,
+        Force.DECISIVE,
+        r"(?:must be an instance|only instances) of .{0,40}\b(?:keras\.)?(?:layer|model|optimizer|loss|metric|callback)s?\b"
+        r".{0,160}(?:tensorflow_hub|tf_keras|tensorflow\.python\.keras|keras\.(?:src|engine|layers|models|optimizers)\.)",
+        raised=True,
+    ),
     wording(
         Kind.PACKAGES,
         Force.VAGUE,

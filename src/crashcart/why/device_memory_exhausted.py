@@ -19,7 +19,7 @@ from crashcart.why._figures import (
 )
 from crashcart.why._guarded import gpu_words
 from crashcart.why._said import Kind
-from crashcart.why._statement import conclude
+from crashcart.why._statement import Statement, conclude
 from crashcart.why._text import stated
 
 WHOLE_DATA_SET = 10_000
@@ -66,12 +66,22 @@ def device_memory_exhausted(
         yield conclude(
             statement,
             f"the device's memory is too small for {what}{of_shape}" + (f" in {statement.op}" if statement.op else ""),
-            _remedy(statement.words, shape, asked),
+            (*_pinned(statement), *_remedy(statement.words, shape, asked)),
             *([stats] if stats else []),
             *(_SMALL if asked is not None and asked < SMALL_REQUEST_BYTES else ()),
             *free,
             *gpu_words(events),
         )
+
+
+def _pinned(statement: Statement) -> tuple[str, ...]:
+    """Pinned memory is the host's, though CUDA refuses it in the same words as the device's."""
+    pinned = any("pin_memory" in frame.file or "pin_memory" in frame.function for frame in statement.said.frames)
+    return (
+        ("it was pinning host memory: pin_memory=False in the loader (WSL and containers give little of it)",)
+        if pinned
+        else ()
+    )
 
 
 def _remedy(words: str, shape: tuple[int, ...] | None, asked: int | None) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ _ADVICE: tuple[Advice, ...] = (
         "print one element: next(iter(generator())), and compare it with the signature",
     ),
     advice(
-        r"cannot batch|stack expects each tensor|shapes of all inputs must match",
+        r"cannot batch|cannot add tensor to the batch|stack expects each tensor|shapes of all inputs must match",
         "",
         "make all elements of a batch of one shape: resize or crop images, pad sequences",
         "pad while batching: dataset.padded_batch(...), tf.ragged, or for PyTorch a collate_fn with pad_sequence",

@@ -169,7 +169,8 @@ _KNOWN = tuple(
     for pattern, step in (
         (r"Address already in use", "another program listens there: `ss -ltnp` names it; end it, or take another port"),
         (
-            r"failed to connect to all addresses|[Ff]ailed to pick subchannel|Socket closed|Deadline Exceeded",
+            r"failed to connect to all addresses|[Ff]ailed to pick subchannel|Socket closed|Deadline Exceeded"
+            r"|StatusCode\.|Stream removed|Endpoint read failed|of RPC that terminated",
             "the server or TPU worker is not reachable or has ended: restart it (on Colab the runtime) and connect anew; a TPU"
             " worker reads from gs:// buckets, not from this machine's files or generators",
         ),

@@ -51,6 +51,17 @@ TOLD = {
     "slurmstepd: error: *** JOB 1 ON n CANCELLED AT 2021-03-02T04:10:33 DUE TO TIME LIMIT ***": "SIGTERM",
     "KeyboardInterrupt": "SIGINT",
     "強制終了": "SIGKILL",
+    "./run.sh: 行 4: 20417 已杀死               python3 main.py": "SIGKILL",
+    "train.service: Main process exited, code=dumped, status=11/SEGV": "SIGSEGV",
+    "0|train  | App [train:0] exited with code [0] via signal [SIGKILL]": "SIGKILL",
+    "Termination Reason:    Namespace SIGNAL, Code 11 Segmentation fault: 11": "SIGSEGV",
+    " *** caught segfault ***": "SIGSEGV",
+    "make: *** [Makefile:12: train] Killed": "SIGKILL",
+    "make: *** [train] Error 139": "SIGSEGV",
+    "The command '/bin/sh -c make' returned a non-zero code: 137": "SIGKILL",
+    'The command "python train.py" exited with 137.': "SIGKILL",
+    "State: TIMEOUT (exit code 0)": "SIGTERM",
+    "##[error]The runner has received a shutdown signal.": "SIGTERM",
     "セグメンテーション違反 (コアダンプ)": "SIGSEGV",
     "세그멘테이션 오류 (코어 덤프됨)": "SIGSEGV",
     "Errore di segmentazione (core dump creato)": "SIGSEGV",
@@ -79,7 +90,8 @@ def test_a_notebook_only_says_that_it_is_gone(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["Killed 14 stale workers", "aborted by user request: no", "Terminated early: patience 3", "segmentation mask saved",
                                   "illegal value in row 4", "exit", "Bus error rate 0.2", "training terminated normally",
-                                  "Sending process 811 closing signal SIGTERM", "free(): 3 blocks of the cache", "F1 score 0.8"])  # fmt: skip
+                                  "Sending process 811 closing signal SIGTERM", "free(): 3 blocks of the cache", "F1 score 0.8",
+                                  "received a signal to go on", "exited with 3 results"])  # fmt: skip
 def test_ordinary_words_are_no_ending(text: str) -> None:
     assert ending(text) is None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crashcart.probe.log import parse_log
 from crashcart.probe.log_crash import told_crash
 from crashcart.probe.log_ending import told_ending
@@ -31,6 +33,32 @@ def test_a_serverless_run_that_used_all_it_had() -> None:
     report = "REPORT RequestId: 1f Duration: 900.12 ms Memory Size: 128 MB\tMax Memory Used: {} MB\n"
     assert len(kill_lines(parse_log(report.format(128)).lines)) == 1
     assert kill_lines(parse_log(report.format(90)).lines) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "State: OUT_OF_MEMORY (exit code 0)",
+        "failed       52  : cgroups enforced memory limit",
+        'job 8123 exceeds job hard limit "h_vmem" of queue "gpu.q" - sending SIGKILL',
+        'sending SIGTERM to process 811 uid 1000 "python": badness 900, VmRSS 12000 MiB',
+        "Notebook Exceeded Memory",
+    ],
+)
+def test_schedulers_name_memory_in_their_own_words(text: str) -> None:
+    assert len(kill_lines(parse_log(text).lines)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "memory usage exceeded 80 %, collecting",
+        "State: COMPLETED (exit code 0)",
+        'job 8123 exceeds job hard limit "h_rt"',
+    ],
+)
+def test_what_only_sounds_like_it(text: str) -> None:
+    assert kill_lines(parse_log(text).lines) == ()
 
 
 def test_the_processor() -> None:

@@ -320,4 +320,6 @@ def test_a_line_that_announces_an_error() -> None:
     ).lines[0]
     raised = announced(said_by_line(line))
     assert raised is not None and raised.words.startswith("could not broadcast")
+    line = parse_log('    "message": "could not broadcast input array from shape (3,) into shape (2,)",').lines[0]
+    assert announced(said_by_line(line)) is not None
     assert announced(said_by_line(parse_log("mean absolute error 0.2 after 3 epochs").lines[0])) is None
