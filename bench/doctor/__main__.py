@@ -97,7 +97,7 @@ def _right_row(row: Judged) -> list[str]:
 
 def _short(remedy: str) -> str:
     """Without the folder of this one run, and without what would end a cell."""
-    return re.sub(r"[^\s`]*crashcart-doctor-[^\s`]*/bin/python", "…/bin/python", remedy).replace("|", "\\|")
+    return re.sub(r"[^\s`]*crashcart-doctor-[^\s`/]*(?:/venv)?", "…", remedy).replace("|", "\\|")
 
 
 if __name__ == "__main__":
