@@ -2,7 +2,7 @@
 
     python -m bench.fit.truth NAME [NAME…] [--all]
 
-Each model runs in a child of its own, in a memory group. Each step takes a fresh batch from a dataset that makes it and
+Each model and batch runs in a child of its own, in a memory group: the allocator's chunks remember what came before. Each step takes a fresh batch from a dataset that makes it and
 holds no other; Keras' own train and predict functions run it. The peak is the allocator's own, the most of steps 2 to 5
 (the first one also builds the function); it counts everything that is on the device: weights, slots, batch, activations.
 The result is kept in `truths.json`, with the versions it was measured with, and not measured again.
@@ -35,8 +35,9 @@ def main() -> int:
     arguments = parser.parse_args()
     for subject in SUBJECTS:
         if (arguments.all or subject.name in arguments.names) and (arguments.again or missing(subject)):
-            kept = keep(measured(subject))
-            print(f"{subject.name}: {kept} truths", flush=True)
+            for batch in subject.batches:
+                kept = keep(measured(subject, batch))
+                print(f"{subject.name} at {batch}: {kept} truths", flush=True)
     return 0
 
 
@@ -66,7 +67,7 @@ def keep(rows: list[dict[str, Any]]) -> int:
     return len(rows)
 
 
-def measured(subject: Subject) -> list[dict[str, Any]]:
+def measured(subject: Subject, batch: int) -> list[dict[str, Any]]:
     """Run the model in a child and read what it saw."""
     environment = {
         **os.environ,
@@ -76,7 +77,7 @@ def measured(subject: Subject) -> list[dict[str, Any]]:
     }
     with memory_group(LIMIT_MB + 2000) as group:
         done = subprocess.run(
-            [sys.executable, "-c", f"from bench.fit.truth import child; child({subject.name!r})"],
+            [sys.executable, "-c", f"from bench.fit.truth import child; child({subject.name!r}, {batch})"],
             env=environment,
             stdout=subprocess.PIPE,
             text=True,
@@ -89,22 +90,18 @@ def measured(subject: Subject) -> list[dict[str, Any]]:
     return rows
 
 
-def child(name: str) -> None:
-    """In the child: build the model once, run it at each batch, to predict and then to train."""
+def child(name: str, batch: int) -> None:
+    """In the child: build the model, run it to predict and then to train."""
     from bench.fit import zoo
     from crashcart.probe.tensorflow_specs import batch_specs
 
-    subject = next(each for each in SUBJECTS if each.name == name)
     made = getattr(zoo, name)()
     model, given = made if isinstance(made, tuple) else (made, None)
-    weights = None
     for phase in ("predict", "train"):
-        specs = batch_specs(model, given, phase)
-        for batch in subject.batches:
-            peaks, after = _peaks(model, specs, phase, batch)
-            weights = sum(each.numpy().nbytes for each in model.variables)
-            row = {"name": name, "phase": phase, "batch": batch, "peaks": peaks, "after": after, "weights": weights}
-            print(MARK + json.dumps(row | {"peak_bytes": max(peaks[1:])}), flush=True)
+        peaks, after = _peaks(model, batch_specs(model, given, phase), phase, batch)
+        weights = sum(each.numpy().nbytes for each in model.variables)
+        row = {"name": name, "phase": phase, "batch": batch, "peaks": peaks, "after": after, "weights": weights}
+        print(MARK + json.dumps(row | {"peak_bytes": max(peaks[1:])}), flush=True)
 
 
 def _peaks(model: Any, specs: Any, phase: str, batch: int) -> tuple[list[int], int]:

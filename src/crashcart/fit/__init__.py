@@ -1,0 +1,6 @@
+"""Will it fit? The peak memory of a model's step at a batch size, before anything is allocated.
+
+Covers: a walk over the traced step that frees each tensor after its last reader, on a model of the allocator; what is
+held at the peak and by what; the largest batch that fits.
+Does not cover: tracing (`probe/tensorflow_trace.py`), printing (`report/`). TensorFlow is never imported here.
+"""
