@@ -21,10 +21,11 @@ from crashcart.fit.values import NOTHING, Buffer, Value
 from crashcart.graph import Graph, Node, Tensor, Variable
 
 
-# TensorFlow's executor runs as many operations at a time as there are cores; two were measured with. It takes an operation
-# for cheap below 8000 cycles, which is about 3 microseconds.
-WORKERS = 2
+# The executor takes an operation for cheap below 8000 cycles, which is about 3 microseconds.
 CHEAP_S = 3e-6
+# How much longer or shorter than expected an operation may take: which of two operations ends first is chance, and the peak
+# depends on it. Real steps of one program differ by as much as those that are drawn so.
+HASTE = (0.3, 3.0)
 
 
 @dataclass
@@ -53,14 +54,14 @@ class Frame:
 class Walk:
     """One device: its allocator, its variables, and the step that runs on it."""
 
-    def __init__(self, graph: Graph, cache_bytes: int) -> None:
+    def __init__(self, graph: Graph, cores: int = 2, seed: int = 0) -> None:
         self.graph = graph
-        self.cache_bytes = cache_bytes
+        self.cores = cores
         self.chunks = Chunks()
         self.peak = Peak()
         self.timeline: list[tuple[str, int]] = []
         self.target_bytes: int | None = None
-        self._random = Random(0)
+        self._random = Random(seed)
         self._live: set[Buffer] = set()
         self._constants: dict[int, Buffer] = {}
         self._new("runtime", "other", 8)  # TensorFlow's own first tensor opens the first region
@@ -77,7 +78,7 @@ class Walk:
         frame, roots = self._entered(self.graph, handed)
         nodes = self.graph.nodes
         workers = Workers(
-            WORKERS,
+            self.cores,
             lambda index: self._begin(frame, index),
             lambda index: self._end(frame, index),
             lambda index: kernels.seconds(nodes[index], self._tensors(frame, index)) < CHEAP_S,
@@ -119,10 +120,10 @@ class Walk:
         inputs = [self._taken(frame, each) for each in node.inputs]
         outputs = self.compute(node, inputs)
         tensors = [each.tensor for each in inputs]
-        scratch = kernels.scratch_bytes(node, tensors, self.cache_bytes)
+        scratch = kernels.scratch_bytes(node, tensors, self.cores)
         frame.begun[index] = (inputs, outputs, self._new(node.name, "scratch", scratch) if scratch else None)
         self._note(node)
-        return kernels.seconds(node, tensors) * self._random.uniform(0.7, 1.4)
+        return kernels.seconds(node, tensors) * self._random.uniform(*HASTE)
 
     def _end(self, frame: Frame, index: int) -> list[int]:
         """Free scratch and inputs, hand the outputs on; returns what is ready now."""

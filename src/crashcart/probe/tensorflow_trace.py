@@ -41,7 +41,7 @@ class Trace:
                     dims[0].size = batch
         with tf.Graph().as_default() as graph:
             tf.graph_util.import_graph_def(definition, name="")
-        reader = _Reader(graph, definition.library, batch)
+        reader = _Reader(definition.library, batch)
         operations = graph.get_operations()
         names = {each.name: number for number, each in enumerate(operations)}
         nodes = reader.nodes(operations)
@@ -125,9 +125,9 @@ def _prepare(node: Any, variable: Any) -> None:
 class _Reader:
     """Graphs of TensorFlow as plain data, with the functions they call."""
 
-    def __init__(self, outer: Any, library: Any, batch: int) -> None:
+    def __init__(self, library: Any, batch: int) -> None:
         self._definitions = {each.signature.name: each for each in library.function}
-        self._outer = outer
+        self._outer_library = library
         self._batch = batch
         self.functions: dict[str, Graph] = {}
 
@@ -161,23 +161,39 @@ class _Reader:
         return found
 
     def _read_function(self, operation: Any, name: str) -> None:
-        from tensorflow.python.framework import function_def_to_graph
-
         if name in self.functions or name not in self._definitions:
             return
         self.functions[name] = Graph(())  # a function may call itself
         inputs = operation.inputs[1:] if operation.type in ("If", "StatelessIf") else operation.inputs
-        with self._outer.as_default():
-            graph = function_def_to_graph.function_def_to_graph(
-                self._definitions[name], input_shapes=[each.shape for each in inputs], include_library_functions=True
-            )
+        graph, arguments, results = _imported(self._definitions[name], list(inputs), self._outer_library)
         operations = graph.get_operations()
         names = {each.name: number for number, each in enumerate(operations)}
         self.functions[name] = Graph(
             self.nodes(operations),
-            tuple(names[each.op.name] for each in graph.inputs),
-            tuple((names[each.op.name], each.value_index) for each in graph.outputs),
+            tuple(names[each] for each in arguments),
+            tuple((names[each], number) for each, number in results),
         )
+
+
+def _imported(definition: Any, inputs: list[Any], library: Any) -> tuple[Any, list[str], list[tuple[str, int]]]:
+    """A function's body with the shapes of what it is called with, its arguments, and its results."""
+    import tensorflow as tf
+    from tensorflow.python.framework.function_def_to_graph import function_def_to_graph_def
+
+    flat, names = function_def_to_graph_def(definition, [each.shape for each in inputs])
+    arguments = [each.name for each in definition.signature.input_arg]
+    called = dict(zip(arguments, inputs, strict=True))
+    for node in flat.node:
+        given = called.get(node.name)
+        if given is not None and given.op.type == "VarHandleOp":
+            own = node.name
+            node.CopyFrom(given.op.node_def)  # a handle that was handed in keeps the shape of its variable
+            node.name = own
+    flat.library.CopyFrom(library)
+    with tf.Graph().as_default() as graph:
+        tf.graph_util.import_graph_def(flat, name="")
+    ends = [names[definition.ret[each.name]].rpartition(":") for each in definition.signature.output_arg]
+    return graph, arguments, [(name, int(number)) for name, _, number in ends]
 
 
 def _tensor(tensor: Any, batch: int) -> Tensor:
