@@ -9,6 +9,7 @@ that is not known, as often as their lists are long.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -287,5 +288,11 @@ def _frame(graph: Graph) -> Frame:
     return frame
 
 
+_UPDATE = re.compile(r"^(adam|adamw|adamax|nadam|sgd|rmsprop|adagrad|adadelta|adafactor|ftrl|lion|lamb|muon)(_\d+)?/")
+
+
 def _kind(node: Node) -> str:
-    return "gradients" if "gradient_tape" in node.name or "Grad" in node.op or "Backprop" in node.op else "activations"
+    """What an output is for, by the names that Keras gives."""
+    if _UPDATE.match(node.name):
+        return "update"
+    return "gradients" if "gradient_tape/" in node.name else "activations"
