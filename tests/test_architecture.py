@@ -10,7 +10,20 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "crashcart"
-CORE = {"evidence", "ground", "installation", "cell", "sample", "finding", "rule", "errors", "units", "redact", "graph", "step"}
+CORE = {
+    "evidence",
+    "ground",
+    "installation",
+    "cell",
+    "sample",
+    "finding",
+    "rule",
+    "errors",
+    "units",
+    "redact",
+    "graph",
+    "step",
+}
 TOOLS = {"probe", "blackbox", "report"}
 ROOMS = {"doctor", "fit", "guard", "record", "why"}
 SHELLS = {"cli", "jupyter", "api", "__init__", "__main__"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PHASES = ("train", "predict")
+TUNED = frozenset({"mlp", "cnn", "vgg", "recurrent", "unet", "autoencoder"})
+"""The families whose real allocations were looked at when the walk was written."""
 
 
 @dataclass(frozen=True, slots=True)

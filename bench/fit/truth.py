@@ -130,11 +130,18 @@ def _batches(specs: Any, batch: int) -> Any:
     import tensorflow as tf
 
     def make(count: Any) -> Any:
-        return tf.nest.map_structure(lambda spec: _made(count, spec), specs)
+        return _tuples(tf.nest.map_structure(lambda spec: _made(count, spec), specs))
 
     options = tf.data.Options()
     options.autotune.enabled = False
     return iter(tf.data.Dataset.from_tensors(batch).repeat().map(make).with_options(options))
+
+
+def _tuples(structure: Any) -> Any:
+    """A dataset takes a list for one tensor."""
+    if isinstance(structure, (list, tuple)):
+        return tuple(_tuples(each) for each in structure)
+    return structure
 
 
 def _made(count: Any, spec: Any) -> Any:

@@ -68,7 +68,7 @@ def cnn_wide() -> Any:
         x = layers.SeparableConv2D(filters, 5, padding="same")(x)
         x = layers.BatchNormalization()(x)
         x = layers.LeakyReLU()(x)
-        x = layers.AveragePooling2D()(x)
+        x = layers.AveragePooling2D(2)(x)
     x = layers.GlobalMaxPooling2D()(x)
     return _classifier(keras.Model(inputs, layers.Dense(20, activation="softmax")(x)), "rmsprop")
 

@@ -28,7 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", type=int, default=32, metavar="N", help="the batch size (32)")
     parser.add_argument("--phase", choices=("train", "predict"), default="train", help="which step (train)")
     parser.add_argument(
-        "--shape", action="append", metavar="D,D,…", help="the shape of one example, once for each input, where it is not known"
+        "--shape",
+        action="append",
+        metavar="D,D,…",
+        help="the shape of one example, once for each input, where it is not known",
     )
     parser.add_argument("--memory", metavar="SIZE", help="the memory to fit into, such as 16G, instead of what is here")
     parser.add_argument("--timeout", type=float, default=900.0, metavar="S", help="give up after so many seconds (900)")
@@ -134,7 +137,7 @@ def _asked(request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         child.wait()
         raise CannotCheckError(
             f"no estimate after {timeout_s:.0f} s",
-            "If the file does long work when it is imported, move that below `if __name__ == \"__main__\":`; else --timeout.",
+            'If the file does long work when it is imported, move that below `if __name__ == "__main__":`; else --timeout.',
         ) from None
     finally:
         with os.fdopen(ours, "rb") as answers:
@@ -150,7 +153,11 @@ def _asked(request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
 
 def _environment() -> dict[str, str]:
     """The GPU is not needed to trace, and must not be taken."""
-    return {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
+    return {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
+    }
 
 
 def _error(answer: dict[str, Any]) -> CrashcartError:

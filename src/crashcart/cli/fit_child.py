@@ -48,7 +48,9 @@ def _step(request: dict[str, Any]) -> dict[str, Any]:
 
 def _traced(model: Any, given: Any, phase: str, shapes: Any) -> Trace:
     if phase == "train" and not model.compiled:
-        raise UsageError("the model is not compiled, so that it has no train step", "Compile it, or say --phase predict.")
+        raise UsageError(
+            "the model is not compiled, so that it has no train step", "Compile it, or say --phase predict."
+        )
     if getattr(model, "_jit_compile", None) is True:
         raise CannotCheckError(
             "the model is compiled with jit_compile=True: XLA plans its memory itself, and that plan cannot be traced",
@@ -57,7 +59,9 @@ def _traced(model: Any, given: Any, phase: str, shapes: Any) -> Trace:
     try:
         specs = batch_specs(model, given, phase, shapes)
     except SpecsNeededError as error:
-        raise UsageError(str(error), "Give the shape of one example, such as --shape 224,224,3, once for each input.") from None
+        raise UsageError(
+            str(error), "Give the shape of one example, such as --shape 224,224,3, once for each input."
+        ) from None
     try:
         return Trace(model, specs, phase)
     except Exception as error:

@@ -6,10 +6,12 @@ Covers: what each of them keeps alive. Does not cover: ordinary kernels (`kernel
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crashcart.fit.values import LIST, NOTHING, Value
+from crashcart.fit.ahead import TURNS_AT_A_TIME
+from crashcart.fit.values import LIST, NOTHING, Buffer, Value
 from crashcart.graph import Graph, Node, Tensor
 
 if TYPE_CHECKING:
@@ -145,7 +147,9 @@ def _unstack(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
     shape = source.tensor.shape or (0,)
     buffer = walk.new_list(node.name)
     element = Tensor(shape[1:], source.tensor.item_bytes)
-    buffer.items = [Value(walk.allocate(node.name, "activations", element), element) for _ in range(min(shape[0], MOST_TURNS))]
+    buffer.items = [
+        Value(walk.allocate(node.name, "activations", element), element) for _ in range(min(shape[0], MOST_TURNS))
+    ]
     return [Value(buffer, LIST)]
 
 
@@ -155,13 +159,33 @@ def _length(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
 
 
 def _while(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """Turn after turn; what later turns compute ahead is held until theirs comes."""
     functions = walk.graph.functions
     condition, body = functions[node.attributes["cond"]], functions[node.attributes["body"]]
     state, turns = list(inputs), 0
+    ahead: deque[Buffer] = deque()
+    coming = walk.computed_ahead(node.attributes["body"])
+    whole = _longest(inputs) or TURNS_AT_A_TIME
     while turns < MOST_TURNS and _holds(walk, condition, state, turns):
+        _look_ahead(walk, ahead, coming, min(TURNS_AT_A_TIME, whole - turns) - 1)
         state = walk.run(body, state)
         turns += 1
+    _look_ahead(walk, ahead, coming, 0)
     return state
+
+
+def _look_ahead(walk: Walk, ahead: deque[Buffer], coming: list[tuple[str, int]], turns: int) -> None:
+    """Hold what that many turns compute ahead, and no more."""
+    wanted = max(0, turns) * len(coming)
+    while len(ahead) > wanted:
+        walk.drop(ahead.popleft())
+    while len(ahead) < wanted:
+        ahead.append(walk.new(*coming[len(ahead) % len(coming)]))
+
+
+def _longest(inputs: list[Value]) -> int | None:
+    """How many turns a loop will take: its lists are as long."""
+    return max((len(each.items) for each in inputs if each.items), default=None)
 
 
 def _holds(walk: Walk, condition: Graph, state: list[Value], turns: int) -> bool:
@@ -171,7 +195,7 @@ def _holds(walk: Walk, condition: Graph, state: list[Value], turns: int) -> bool
     walk.release(answer)
     if answer.number is not None:
         return bool(answer.number)
-    return turns < max((len(each.items) for each in state if each.items), default=1)
+    return turns < (_longest(state) or 1)
 
 
 def _if(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:

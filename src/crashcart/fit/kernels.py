@@ -15,28 +15,147 @@ from typing import Any
 from crashcart.graph import Node, Shape, Tensor
 
 ALIASES = frozenset(
-    "Identity IdentityN Reshape Squeeze ExpandDims StopGradient PreventGradient EnsureShape Snapshot CheckNumerics Bitcast"
-    " LoopCond Enter Exit NextIteration ControlTrigger PlaceholderWithDefault _Retval OptionalFromValue".split()
+    [
+        "Identity",
+        "IdentityN",
+        "Reshape",
+        "Squeeze",
+        "ExpandDims",
+        "StopGradient",
+        "PreventGradient",
+        "EnsureShape",
+        "Snapshot",
+        "CheckNumerics",
+        "Bitcast",
+        "LoopCond",
+        "Enter",
+        "Exit",
+        "NextIteration",
+        "ControlTrigger",
+        "PlaceholderWithDefault",
+        "_Retval",
+        "OptionalFromValue",
+    ]
 )
 """The output is the input's own buffer."""
 
 SAME_SIZE_ALIASES = frozenset(
-    "Sum Mean Max Min Prod All Any BroadcastTo Tile Transpose Slice StridedSlice ConcatV2 Pad Cast".split()
+    [
+        "Sum",
+        "Mean",
+        "Max",
+        "Min",
+        "Prod",
+        "All",
+        "Any",
+        "BroadcastTo",
+        "Tile",
+        "Transpose",
+        "Slice",
+        "StridedSlice",
+        "ConcatV2",
+        "Pad",
+        "Cast",
+    ]
 )
 """The output is the input's own buffer where there is nothing to do: output and first input have the same shape."""
 
-_UNARY = (
-    "Neg Abs Exp Log Log1p Expm1 Sqrt Rsqrt Square Sigmoid Tanh Relu Relu6 Elu Selu Softplus Softsign LeakyRelu Erf Erfc"
-    " Erfinv Sin Cos Tan Sinh Cosh Asin Acos Atan Round Rint Floor Ceil Sign Reciprocal Inv LogicalNot Softmax LogSoftmax"
-    " ZerosLike OnesLike _UnaryOpsComposition Invert Cumsum".split()
-)
-_BINARY = (
-    "Add AddV2 Sub Mul RealDiv Div DivNoNan MulNoNan Maximum Minimum Pow SquaredDifference FloorDiv FloorMod Mod Xlogy Xdivy"
-    " Atan2 SigmoidGrad TanhGrad SqrtGrad RsqrtGrad ReciprocalGrad InvGrad ReluGrad Relu6Grad EluGrad SeluGrad SoftplusGrad"
-    " SoftsignGrad LeakyReluGrad BiasAdd Select SelectV2 ClipByValue AddN LogicalAnd LogicalOr BitwiseAnd BitwiseOr"
-    " AccumulateNV2 FusedBatchNormV3 FusedBatchNormGradV3 ScatterNd TensorScatterUpdate TensorScatterAdd BiasAddV1"
-    " SoftmaxCrossEntropyWithLogits".split()
-)
+_UNARY = [
+    "Neg",
+    "Abs",
+    "Exp",
+    "Log",
+    "Log1p",
+    "Expm1",
+    "Sqrt",
+    "Rsqrt",
+    "Square",
+    "Sigmoid",
+    "Tanh",
+    "Relu",
+    "Relu6",
+    "Elu",
+    "Selu",
+    "Softplus",
+    "Softsign",
+    "LeakyRelu",
+    "Erf",
+    "Erfc",
+    "Erfinv",
+    "Sin",
+    "Cos",
+    "Tan",
+    "Sinh",
+    "Cosh",
+    "Asin",
+    "Acos",
+    "Atan",
+    "Round",
+    "Rint",
+    "Floor",
+    "Ceil",
+    "Sign",
+    "Reciprocal",
+    "Inv",
+    "LogicalNot",
+    "Softmax",
+    "LogSoftmax",
+    "ZerosLike",
+    "OnesLike",
+    "_UnaryOpsComposition",
+    "Invert",
+    "Cumsum",
+]
+_BINARY = [
+    "Add",
+    "AddV2",
+    "Sub",
+    "Mul",
+    "RealDiv",
+    "Div",
+    "DivNoNan",
+    "MulNoNan",
+    "Maximum",
+    "Minimum",
+    "Pow",
+    "SquaredDifference",
+    "FloorDiv",
+    "FloorMod",
+    "Mod",
+    "Xlogy",
+    "Xdivy",
+    "Atan2",
+    "SigmoidGrad",
+    "TanhGrad",
+    "SqrtGrad",
+    "RsqrtGrad",
+    "ReciprocalGrad",
+    "InvGrad",
+    "ReluGrad",
+    "Relu6Grad",
+    "EluGrad",
+    "SeluGrad",
+    "SoftplusGrad",
+    "SoftsignGrad",
+    "LeakyReluGrad",
+    "BiasAdd",
+    "Select",
+    "SelectV2",
+    "ClipByValue",
+    "AddN",
+    "LogicalAnd",
+    "LogicalOr",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "AccumulateNV2",
+    "FusedBatchNormV3",
+    "FusedBatchNormGradV3",
+    "ScatterNd",
+    "TensorScatterUpdate",
+    "TensorScatterAdd",
+    "BiasAddV1",
+    "SoftmaxCrossEntropyWithLogits",
+]
 REUSERS = frozenset([*_UNARY, *_BINARY]) - {"ScatterNd", "Cumsum"}
 """The output is written into an input of the same size that nobody else needs."""
 
@@ -99,7 +218,7 @@ _SCRATCH: dict[str, Callable[[Node, Sequence[Tensor], int], int]] = {
 }
 
 
-_CONVOLUTIONS = frozenset("Conv2D _FusedConv2D Conv3D Conv2DBackpropInput Conv2DBackpropFilter".split())
+_CONVOLUTIONS = frozenset(["Conv2D", "_FusedConv2D", "Conv3D", "Conv2DBackpropInput", "Conv2DBackpropFilter"])
 # Rough speeds of one core; only the order of the ends depends on them.
 _BYTES_PER_S = 4e9
 _FLOPS_PER_S = 2e10
@@ -134,6 +253,9 @@ def is_alias(node: Node, inputs: Sequence[Any]) -> bool:
     output = node.outputs[0]
     if node.op == "ConcatV2" and len(inputs) > 2:
         return False
-    return first.shape is not None and first.bytes == output.bytes and first.item_bytes == output.item_bytes and (
-        node.op != "Transpose" or sum(each > 1 for each in first.shape) <= 1
+    return (
+        first.shape is not None
+        and first.bytes == output.bytes
+        and first.item_bytes == output.item_bytes
+        and (node.op != "Transpose" or sum(each > 1 for each in first.shape) <= 1)
     )

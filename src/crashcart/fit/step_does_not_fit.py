@@ -37,8 +37,10 @@ def step_does_not_fit(step: StepPeak) -> Iterator[Finding]:
     yield Finding(
         _CAUSES.get(step.available_in or "", Cause.GPU_MEMORY),
         f"a {step.phase} step at batch {step.batch} {'does not fit' if sure else 'may not fit'}",
-        (f"it takes {size(step.peak_bytes)} at its peak ({size(step.low_bytes)} … {size(step.high_bytes)})",
-         f"{size(there)} is there ({step.available_in})"),
+        (
+            f"it takes {size(step.peak_bytes)} at its peak ({size(step.low_bytes)} … {size(step.high_bytes)})",
+            f"{size(there)} is there ({step.available_in})",
+        ),
         tuple(_remedies(step)),
         Confidence.LIKELY if sure else Confidence.POSSIBLE,
         level=Level.PROBLEM if step.peak_bytes > there else Level.RISK,

@@ -15,18 +15,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from crashcart.fit import control, kernels
+from crashcart.fit import ahead, control, kernels
 from crashcart.fit.chunks import Chunks
 from crashcart.fit.schedule import Workers
 from crashcart.fit.values import NOTHING, Buffer, Value
 from crashcart.graph import Graph, Node, Tensor, Variable
 
-
 # The executor takes an operation for cheap below 8000 cycles, which is about 3 microseconds.
 CHEAP_S = 3e-6
 # How much longer or shorter than expected an operation may take: which of two operations ends first is chance, and the peak
 # depends on it. Real steps of one program differ by as much as those that are drawn so.
-HASTE = (0.3, 3.0)
+HASTE = (0.5, 2.0)
 
 
 @dataclass
@@ -62,7 +61,9 @@ class Walk:
         self.peak = Peak()
         self.timeline: list[tuple[str, int]] = []
         self.target_bytes: int | None = None
+        self.operations = 0
         self._random = Random(seed)
+        self._ahead: dict[str, list[tuple[str, int]]] = {}
         self._live: set[Buffer] = set()
         self._constants: dict[int, Buffer] = {}
         self._new("runtime", "other", 8)  # TensorFlow's own first tensor opens the first region
@@ -117,6 +118,7 @@ class Walk:
 
     def _begin(self, frame: Frame, index: int) -> float:
         """Take the inputs, allocate outputs and scratch; returns how long the operation runs."""
+        self.operations += 1
         node = frame.graph.nodes[index]
         inputs = [self._taken(frame, each) for each in node.inputs]
         outputs = self.compute(node, inputs)
@@ -164,7 +166,9 @@ class Walk:
     def _aliased(self, node: Node, inputs: list[Value]) -> list[Value]:
         found = []
         for each, tensor in zip(inputs, node.outputs, strict=False):
-            found.append(Value(self.keep(each.buffer), tensor if tensor.shape is not None else each.tensor, each.number))
+            found.append(
+                Value(self.keep(each.buffer), tensor if tensor.shape is not None else each.tensor, each.number)
+            )
         return found
 
     def _allocated(self, node: Node, inputs: list[Value]) -> list[Value]:
@@ -217,6 +221,16 @@ class Walk:
         buffer = Buffer(name, kind, count_bytes, self.chunks.allocate(count_bytes))
         self._live.add(buffer)
         return buffer
+
+    def new(self, name: str, count_bytes: int) -> Buffer:
+        """Memory for an activation."""
+        return self._new(name, "activations", count_bytes)
+
+    def computed_ahead(self, function: str) -> list[tuple[str, int]]:
+        """What the turns of a loop compute ahead."""
+        if function not in self._ahead:
+            self._ahead[function] = ahead.computed_ahead(self.graph.functions[function])
+        return self._ahead[function]
 
     def new_list(self, name: str) -> Buffer:
         """An empty list of tensors; it takes no memory of its own that matters."""

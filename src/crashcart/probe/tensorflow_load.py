@@ -65,7 +65,9 @@ def _module(path: Path) -> ModuleType:
             'Move it below `if __name__ == "__main__":`, so that the file can be imported without training.',
         ) from None
     except (Exception, SystemExit) as error:
-        raise CannotCheckError(f"importing {path} failed: {_told(error)}{_line(error, path)}", "Fix that first.") from error
+        raise CannotCheckError(
+            f"importing {path} failed: {_told(error)}{_line(error, path)}", "Fix that first."
+        ) from error
     _allow_runs()
     return module
 
@@ -98,7 +100,8 @@ def _made(file: str, name: str, value: Any) -> Any:
     needed = [
         each.name
         for each in inspect.signature(value).parameters.values()
-        if each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        if each.default is each.empty
+        and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
     ]
     if needed:
         raise UsageError(
@@ -108,7 +111,9 @@ def _made(file: str, name: str, value: Any) -> Any:
     try:
         return value()
     except (Exception, SystemExit) as error:
-        raise CannotCheckError(f"{name}() raised {_told(error)}{_line(error, Path(file))}", "Fix that first.") from error
+        raise CannotCheckError(
+            f"{name}() raised {_told(error)}{_line(error, Path(file))}", "Fix that first."
+        ) from error
 
 
 def _is_model(value: Any) -> bool:

@@ -34,5 +34,11 @@ def _of(step: StepPeak) -> str:
         return ""
     verdict = "fits" if step.high_bytes <= there else "may not fit" if step.low_bytes <= there else "does not fit"
     batch = step.largest_batch
-    most = "" if batch is None else f"; the largest batch that fits is {batch}" if batch else "; not even a batch of 1 fits"
+    most = (
+        ""
+        if batch is None
+        else f"; the largest batch that fits is {batch}"
+        if batch
+        else "; not even a batch of 1 fits"
+    )
     return f" of {size(there)} available ({step.available_in}): {verdict}{most}"
