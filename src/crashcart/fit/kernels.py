@@ -14,153 +14,45 @@ from typing import Any
 
 from crashcart.graph import Node, Shape, Tensor
 
-ALIASES = frozenset(
-    [
-        "Identity",
-        "IdentityN",
-        "Reshape",
-        "Squeeze",
-        "ExpandDims",
-        "StopGradient",
-        "PreventGradient",
-        "EnsureShape",
-        "Snapshot",
-        "CheckNumerics",
-        "Bitcast",
-        "LoopCond",
-        "Enter",
-        "Exit",
-        "NextIteration",
-        "ControlTrigger",
-        "PlaceholderWithDefault",
-        "_Retval",
-        "OptionalFromValue",
-    ]
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ALIASES = _names(
+    """
+    Identity IdentityN Reshape Squeeze ExpandDims StopGradient PreventGradient EnsureShape Snapshot
+    CheckNumerics Bitcast LoopCond Enter Exit NextIteration ControlTrigger PlaceholderWithDefault _Retval
+    OptionalFromValue
+    """
 )
 """The output is the input's own buffer."""
 
-SAME_SIZE_ALIASES = frozenset(
-    [
-        "Sum",
-        "Mean",
-        "Max",
-        "Min",
-        "Prod",
-        "All",
-        "Any",
-        "BroadcastTo",
-        "Tile",
-        "Transpose",
-        "Slice",
-        "StridedSlice",
-        "ConcatV2",
-        "Pad",
-        "Cast",
-    ]
+SAME_SIZE_ALIASES = _names(
+    """
+    Sum Mean Max Min Prod All Any BroadcastTo Tile Transpose Slice StridedSlice ConcatV2 Pad Cast
+    """
 )
 """The output is the input's own buffer where there is nothing to do: output and first input have the same shape."""
 
-_UNARY = [
-    "Neg",
-    "Abs",
-    "Exp",
-    "Log",
-    "Log1p",
-    "Expm1",
-    "Sqrt",
-    "Rsqrt",
-    "Square",
-    "Sigmoid",
-    "Tanh",
-    "Relu",
-    "Relu6",
-    "Elu",
-    "Selu",
-    "Softplus",
-    "Softsign",
-    "LeakyRelu",
-    "Erf",
-    "Erfc",
-    "Erfinv",
-    "Sin",
-    "Cos",
-    "Tan",
-    "Sinh",
-    "Cosh",
-    "Asin",
-    "Acos",
-    "Atan",
-    "Round",
-    "Rint",
-    "Floor",
-    "Ceil",
-    "Sign",
-    "Reciprocal",
-    "Inv",
-    "LogicalNot",
-    "Softmax",
-    "LogSoftmax",
-    "ZerosLike",
-    "OnesLike",
-    "_UnaryOpsComposition",
-    "Invert",
-    "Cumsum",
-]
-_BINARY = [
-    "Add",
-    "AddV2",
-    "Sub",
-    "Mul",
-    "RealDiv",
-    "Div",
-    "DivNoNan",
-    "MulNoNan",
-    "Maximum",
-    "Minimum",
-    "Pow",
-    "SquaredDifference",
-    "FloorDiv",
-    "FloorMod",
-    "Mod",
-    "Xlogy",
-    "Xdivy",
-    "Atan2",
-    "SigmoidGrad",
-    "TanhGrad",
-    "SqrtGrad",
-    "RsqrtGrad",
-    "ReciprocalGrad",
-    "InvGrad",
-    "ReluGrad",
-    "Relu6Grad",
-    "EluGrad",
-    "SeluGrad",
-    "SoftplusGrad",
-    "SoftsignGrad",
-    "LeakyReluGrad",
-    "BiasAdd",
-    "Select",
-    "SelectV2",
-    "ClipByValue",
-    "AddN",
-    "LogicalAnd",
-    "LogicalOr",
-    "BitwiseAnd",
-    "BitwiseOr",
-    "AccumulateNV2",
-    "FusedBatchNormV3",
-    "FusedBatchNormGradV3",
-    "ScatterNd",
-    "TensorScatterUpdate",
-    "TensorScatterAdd",
-    "BiasAddV1",
-    "SoftmaxCrossEntropyWithLogits",
-]
-REUSERS = frozenset([*_UNARY, *_BINARY]) - {"ScatterNd", "Cumsum"}
+_UNARY = _names(
+    """
+    Neg Abs Exp Log Log1p Expm1 Sqrt Rsqrt Square Sigmoid Tanh Relu Relu6 Elu Selu Softplus Softsign LeakyRelu
+    Erf Erfc Erfinv Sin Cos Tan Sinh Cosh Asin Acos Atan Round Rint Floor Ceil Sign Reciprocal Inv LogicalNot
+    Softmax LogSoftmax ZerosLike OnesLike _UnaryOpsComposition Invert
+    """
+)
+_BINARY = _names(
+    """
+    Add AddV2 Sub Mul RealDiv Div DivNoNan MulNoNan Maximum Minimum Pow SquaredDifference FloorDiv FloorMod Mod
+    Xlogy Xdivy Atan2 SigmoidGrad TanhGrad SqrtGrad RsqrtGrad ReciprocalGrad InvGrad ReluGrad Relu6Grad EluGrad
+    SeluGrad SoftplusGrad SoftsignGrad LeakyReluGrad BiasAdd Select SelectV2 ClipByValue AddN LogicalAnd
+    LogicalOr BitwiseAnd BitwiseOr AccumulateNV2 FusedBatchNormV3 FusedBatchNormGradV3
+    TensorScatterUpdate TensorScatterAdd BiasAddV1 SoftmaxCrossEntropyWithLogits
+    """
+)
+REUSERS = _UNARY | _BINARY
 """The output is written into an input of the same size that nobody else needs."""
-
-IN_PLACE = frozenset({"AssignAddVariableOp", "AssignSubVariableOp"})
-"""A variable is changed in its own buffer, or in a copy of it where somebody still reads it."""
 
 
 # What Eigen takes the caches to be. Measured with TensorFlow 2.21 from the scratch of six convolutions on a processor that
@@ -218,7 +110,7 @@ _SCRATCH: dict[str, Callable[[Node, Sequence[Tensor], int], int]] = {
 }
 
 
-_CONVOLUTIONS = frozenset(["Conv2D", "_FusedConv2D", "Conv3D", "Conv2DBackpropInput", "Conv2DBackpropFilter"])
+_CONVOLUTIONS = _names("Conv2D _FusedConv2D Conv3D Conv2DBackpropInput Conv2DBackpropFilter")
 # Rough speeds of one core; only the order of the ends depends on them.
 _BYTES_PER_S = 4e9
 _FLOPS_PER_S = 2e10

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -173,22 +173,23 @@ class Walk:
 
     def _allocated(self, node: Node, inputs: list[Value]) -> list[Value]:
         found = []
-        reusable = [each.buffer for each in inputs if each.buffer is not None] if node.op in kernels.REUSERS else []
+        reuses = node.op in kernels.REUSERS
         for number, tensor in enumerate(node.outputs):
             actual = tensor if tensor.bytes is not None else control.guessed(node, inputs, tensor)
-            dying = self._dying(reusable, inputs, actual) if number == 0 else None
+            dying = self._dying(inputs, actual) if reuses and number == 0 else None
             buffer = self.keep(dying) if dying is not None else self.allocate(node.name, _kind(node), actual)
             known = node.value if node.value is not None else control.counted(node, inputs)
             found.append(Value(buffer, actual, known if number == 0 else None))
         return found
 
-    def _dying(self, reusable: Iterable[Buffer], inputs: list[Value], wanted: Tensor) -> Buffer | None:
+    def _dying(self, inputs: list[Value], wanted: Tensor) -> Buffer | None:
         """An input's buffer that only this reader refers to, and that has the right size."""
         for each in inputs:
             buffer = each.buffer
-            if buffer in reusable and buffer is not None and buffer.references == 1 and buffer.kind != "constant":
-                if each.tensor.bytes == wanted.bytes and each.tensor.item_bytes == wanted.item_bytes:
-                    return buffer
+            if buffer is None or buffer.references > 1 or buffer.kind == "constant":
+                continue
+            if each.tensor.bytes == wanted.bytes and each.tensor.item_bytes == wanted.item_bytes:
+                return buffer
         return None
 
     def keep(self, buffer: Buffer | None) -> Buffer | None:
@@ -214,6 +215,7 @@ class Walk:
             self.release(each)
 
     def allocate(self, name: str, kind: str, tensor: Tensor) -> Buffer | None:
+        """Memory for a tensor; None where it has no elements."""
         count = tensor.bytes
         return self._new(name, kind, count) if count else None
 

@@ -108,7 +108,7 @@ def _losses(model: Any) -> Any:
 def _target(output: Any, loss: Any) -> Any:
     import tensorflow as tf
 
-    name = loss if isinstance(loss, str) else getattr(loss, "name", None) or getattr(loss, "__name__", "")
+    name = loss if isinstance(loss, str) else str(getattr(loss, "name", None) or getattr(loss, "__name__", ""))
     if "sparse" in name:
         return tf.TensorSpec(list(output.shape)[:-1], tf.int32)
     return tf.TensorSpec(list(output.shape), tf.float32)

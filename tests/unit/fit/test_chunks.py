@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,7 +60,7 @@ def test_what_is_freed_is_free_and_nothing_overlaps(steps: list[tuple[bool, int]
         else:
             held.append(chunks.allocate(count))
         spans = sorted((each, each + chunks.held_bytes(each)) for each in held)
-        assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+        assert all(end <= start for (_, end), (start, _) in pairwise(spans))
         assert chunks.used_bytes == sum(end - start for start, end in spans) <= chunks.peak_bytes
     for each in held:
         chunks.free(each)
