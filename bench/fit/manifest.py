@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PHASES = ("train", "predict")
-TUNED = frozenset({"mlp", "cnn", "vgg", "recurrent", "unet", "autoencoder"})
+TUNED = frozenset({"mlp", "cnn", "vgg", "recurrent", "unet", "autoencoder", "conv3d"})
 """The families whose real allocations were looked at when the walk was written."""
 
 

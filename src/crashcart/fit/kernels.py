@@ -55,10 +55,13 @@ REUSERS = _UNARY | _BINARY
 """The output is written into an input of the same size that nobody else needs."""
 
 
-# What Eigen takes the caches to be. Measured with TensorFlow 2.21 from the scratch of six convolutions on a processor that
-# has 512 KiB and 32 MiB: the sizes fit these and no others.
+# What the kernels take the caches to be. Those of two dimensions have fixed sizes: with TensorFlow 2.21 the scratch of six
+# convolutions fits these and no others. Those of three ask the processor, which gave this size where it was measured.
 SECOND_CACHE_BYTES = 256 << 10
 LAST_CACHE_BYTES = 30 << 20
+VOLUME_CACHE_BYTES = 256 << 20
+# Above so many times its tensors a gradient in three dimensions does without columns.
+MOST_VOLUME_OVERHEAD = 25
 
 
 def scratch_bytes(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
@@ -69,12 +72,12 @@ def scratch_bytes(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
     return ask(node, inputs, cores)
 
 
-def _columns(gradient: Shape, kernel: Shape, whole: bool) -> int:
+def _columns(gradient: Shape, kernel: Shape, whole: bool, cache_bytes: int = LAST_CACHE_BYTES) -> int:
     """Columns (im2col) of as many images as fill the last-level cache; one image where `whole`."""
     pixels, depth_out = prod(gradient[1:-1]), gradient[-1]
     filter_size = prod(kernel[:-1])
     unit = pixels * depth_out + filter_size * depth_out + pixels * filter_size
-    images = 1 if whole else -(-(LAST_CACHE_BYTES // 4) // max(unit, 1))
+    images = 1 if whole else -(-(cache_bytes // 4) // max(unit, 1))
     return images * pixels * filter_size * 4
 
 
@@ -93,6 +96,15 @@ def _input_gradient(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
     return _columns(gradient, kernel, whole=image[0] == 1 or unit // cores >= SECOND_CACHE_BYTES // 4)
 
 
+def _volume_gradient(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
+    gradient, of_filter = inputs[2].shape or (), "Filter" in node.op
+    image = (inputs[0] if of_filter else node.outputs[0]).shape or ()
+    kernel = (node.outputs[0] if of_filter else inputs[1]).shape or ()
+    wanted = _columns(gradient, kernel, whole=not of_filter and image[0] == 1, cache_bytes=VOLUME_CACHE_BYTES)
+    touched = prod(image) + prod(kernel) + prod(gradient)
+    return wanted if wanted // 4 // touched <= MOST_VOLUME_OVERHEAD else 0
+
+
 def _channels_first(node: Node) -> bool:
     return str(node.attributes.get("data_format", "NHWC")).startswith("NC")
 
@@ -106,6 +118,8 @@ def _pool_gradient(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
 _SCRATCH: dict[str, Callable[[Node, Sequence[Tensor], int], int]] = {
     "Conv2DBackpropFilter": _filter_gradient,
     "Conv2DBackpropInput": _input_gradient,
+    "Conv3DBackpropFilterV2": _volume_gradient,
+    "Conv3DBackpropInputV2": _volume_gradient,
     "MaxPoolGrad": _pool_gradient,
 }
 
