@@ -24,20 +24,25 @@ _POINTS_ELSEWHERE = ALIASES | {
 }
 
 
-def computed_ahead(body: Graph) -> list[tuple[str, int]]:
-    """Name and bytes of each tensor of a turn that is computed ahead and waits for the turn before."""
+_KEEPS = frozenset({"TensorListSetItem", "TensorListPushBack"})
+
+
+def computed_ahead(body: Graph) -> list[tuple[str, int | None]]:
+    """Name and bytes of each tensor of a turn that is computed ahead and waits for the turn before, or is kept in a list.
+    Bytes are None where only the turn itself can tell."""
     carried = _carried(body)
     late = _late_nodes(body, carried)
-    waiting: dict[tuple[int, int], tuple[str, int]] = {}
+    waiting: dict[tuple[int, int], tuple[str, int | None]] = {}
     for index, node in enumerate(body.nodes):
-        if index not in late:
+        if index not in late and node.op not in _KEEPS:
             continue
         for source, number in node.inputs:
             maker = body.nodes[source]
             if source in late or maker.op in _POINTS_ELSEWHERE:
                 continue
-            if maker.outputs[number].shape and maker.outputs[number].bytes:
-                waiting[source, number] = (maker.name, maker.outputs[number].bytes or 0)
+            made = maker.outputs[number]
+            if made.shape is None or (made.shape and made.bytes):
+                waiting[source, number] = (maker.name, made.bytes)
     return list(waiting.values())
 
 

@@ -164,13 +164,13 @@ def _while(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
     condition, body = functions[node.attributes["cond"]], functions[node.attributes["body"]]
     state, turns = list(inputs), 0
     ahead: deque[Buffer] = deque()
-    coming = walk.computed_ahead(node.attributes["body"])
-    whole = _longest(inputs) or TURNS_AT_A_TIME
+    whole = _longest(inputs) or 1
     while turns < MOST_TURNS and _holds(walk, condition, state, turns):
+        coming = walk.computed_ahead(node.attributes["body"])
         _look_ahead(walk, ahead, coming, min(TURNS_AT_A_TIME, whole - turns) - 1)
         state = walk.run(body, state)
         turns += 1
-    _look_ahead(walk, ahead, coming, 0)
+    _look_ahead(walk, ahead, [], 0)
     return state
 
 

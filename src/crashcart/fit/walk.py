@@ -63,7 +63,8 @@ class Walk:
         self.target_bytes: int | None = None
         self.operations = 0
         self._random = Random(seed)
-        self._ahead: dict[str, list[tuple[str, int]]] = {}
+        self._ahead: dict[str, list[tuple[str, int | None]]] = {}
+        self._told: dict[str, int] = {}
         self._live: set[Buffer] = set()
         self._constants: dict[int, Buffer] = {}
         self._new("runtime", "other", 8)  # TensorFlow's own first tensor opens the first region
@@ -175,7 +176,10 @@ class Walk:
         found = []
         reuses = node.op in kernels.REUSERS
         for number, tensor in enumerate(node.outputs):
-            actual = tensor if tensor.bytes is not None else control.guessed(node, inputs, tensor)
+            actual = tensor
+            if tensor.bytes is None:
+                actual = control.guessed(node, inputs, tensor)
+                self._told[node.name] = actual.bytes or 0
             dying = self._dying(inputs, actual) if reuses and number == 0 else None
             buffer = self.keep(dying) if dying is not None else self.allocate(node.name, _kind(node), actual)
             known = node.value if node.value is not None else control.counted(node, inputs)
@@ -229,10 +233,11 @@ class Walk:
         return self._new(name, "activations", count_bytes)
 
     def computed_ahead(self, function: str) -> list[tuple[str, int]]:
-        """What the turns of a loop compute ahead."""
+        """What the turns of a loop compute ahead, as far as sizes are known by now."""
         if function not in self._ahead:
             self._ahead[function] = ahead.computed_ahead(self.graph.functions[function])
-        return self._ahead[function]
+        found = [(name, self._told.get(name, 0) if count is None else count) for name, count in self._ahead[function]]
+        return [(name, count) for name, count in found if count]
 
     def new_list(self, name: str) -> Buffer:
         """An empty list of tensors; it takes no memory of its own that matters."""

@@ -8,6 +8,7 @@ Does not cover: what a step costs (`fit/`). No data and no activation is allocat
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from crashcart.graph import Graph, Node, Tensor, Variable
@@ -48,7 +49,7 @@ class Trace:
         arguments = tuple(names[each] for each in self._inputs if each in names)
         results = [each.name.rpartition(":") for each in self._concrete.graph.outputs]
         kept = tuple((names[name], int(number)) for name, _, number in results if name in names)
-        return Graph(nodes, arguments, kept, reader.functions, tuple(self._variables.values()))
+        return Graph(_untransposed(nodes), arguments, kept, reader.functions, tuple(self._variables.values()))
 
 
 def _built_step(model: Any, specs: tuple[Any, ...], phase: str) -> Any:
@@ -120,6 +121,23 @@ def _prepare(node: Any, variable: Any) -> None:
     node.attr["dtype"].type = variable.dtype.as_datatype_enum
     node.attr["shape"].shape.CopyFrom(variable.shape.as_proto())
     node.attr["shared_name"].s = node.name.encode()
+
+
+def _untransposed(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Without the transpositions that only a shape is asked of: TensorFlow does not run them (seen in its own log)."""
+    readers: dict[int, set[int]] = {}
+    for index, node in enumerate(nodes):
+        for source in (*(each for each, _ in node.inputs), *node.waits):
+            readers.setdefault(source, set()).add(index)
+    found = list(nodes)
+    for index, node in enumerate(nodes):
+        askers = readers.get(index, set())
+        if node.op != "Transpose" or not askers or any(nodes[each].op != "Shape" for each in askers):
+            continue
+        found[index] = Node(node.name, "NoOp")
+        for each in askers:
+            found[each] = replace(nodes[each], inputs=node.inputs[:1])
+    return tuple(found)
 
 
 class _Reader:

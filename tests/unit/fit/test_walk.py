@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from crashcart.fit.ahead import computed_ahead
 from crashcart.fit.walk import Walk
 from crashcart.graph import Graph, Node, Tensor, Variable
 
@@ -157,3 +158,21 @@ def test_the_peak_names_what_is_held() -> None:
     found = walk.step([BIG])
     assert {name for name, _, _ in found.held} >= {"input", "a"}
     assert found.node == "a"
+
+
+def test_what_a_loop_can_compute_without_the_turn_before_is_computed_ahead() -> None:
+    """A turn multiplies its element with weights (which needs no turn before it) and adds the state (which does)."""
+    nothing = (Tensor((), 0),)
+    body = Graph(
+        (
+            Node("list", "Placeholder", outputs=nothing),
+            Node("state", "Placeholder", outputs=(BIG,)),
+            Node("i", "Const", outputs=(Tensor((), 4),), value=0),
+            node("element", "TensorListGetItem", (0, 0), (2, 0)),
+            node("product", "MatMul", (3, 0)),
+            node("next", "MatMul", (4, 0), (1, 0)),
+        ),
+        (0, 1),
+        ((0, 0), (5, 0)),
+    )
+    assert computed_ahead(body) == [("product", UNIT)]
