@@ -4,8 +4,8 @@
 
 Truths that are not in `truths.json` for these versions are measured first (`bench.fit.truth`). Each model is traced in a child
 of its own and estimated at each batch; beside the estimate stand what people use today: four times the weights, and the sum of
-the layers' outputs (with weights; three times the weights more to train). The constants of the estimate were set on the
-families of `TUNED`; the others were not looked at before.
+the layers' outputs (with weights; three times the weights more to train). The constants of the estimate were set with
+the families of `TUNED` in sight; the others were not.
 """
 
 from __future__ import annotations
