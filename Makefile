@@ -10,7 +10,7 @@ LAB_SOURCES := $(wildcard lab/*.json lab/core/*.json lab/src/*.ts lab/schema/* l
 
 CASES ?= ../shared/cases/dev.jsonl
 
-.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-doctor-real docs clean
+.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-doctor-real bench-fit docs clean
 
 .DEFAULT_GOAL := help
 
@@ -49,7 +49,7 @@ format: $(READY) ## let ruff format the code
 	$(BIN)/ruff check --fix src tests bench
 	$(BIN)/ruff format src tests bench
 
-bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor ## run every benchmark and write docs/benchmarks.md
+bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-fit ## run every benchmark and write docs/benchmarks.md
 
 bench-deaths: $(READY) ## the death bench: cause and line of each death, beside what others tell
 	$(BIN)/python -m bench.deaths
@@ -80,6 +80,9 @@ bench-doctor: $(READY) ## broken and right environments: what doctor finds in th
 
 bench-doctor-real: $(READY) ## environments built with pip (gigabytes), run, mended as doctor says, and run again
 	$(BIN)/python -m bench.doctor --real
+
+bench-fit: $(READY) ## true peaks of real models beside what is estimated without running them
+	$(BIN)/python -m bench.fit --write
 
 docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate

@@ -10,9 +10,22 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "crashcart"
-CORE = {"evidence", "ground", "installation", "cell", "sample", "finding", "rule", "errors", "units", "redact"}
+CORE = {
+    "evidence",
+    "ground",
+    "installation",
+    "cell",
+    "sample",
+    "finding",
+    "rule",
+    "errors",
+    "units",
+    "redact",
+    "graph",
+    "step",
+}
 TOOLS = {"probe", "blackbox", "report"}
-ROOMS = {"doctor", "guard", "record", "why"}
+ROOMS = {"doctor", "fit", "guard", "record", "why"}
 SHELLS = {"cli", "jupyter", "api", "__init__", "__main__"}
 LEVEL = {**dict.fromkeys(CORE, 0), **dict.fromkeys(TOOLS, 1), **dict.fromkeys(ROOMS, 2), **dict.fromkeys(SHELLS, 3)}
 MODULES = sorted(SOURCE.rglob("*.py"))

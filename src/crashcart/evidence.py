@@ -22,6 +22,7 @@ from crashcart.installation import DeviceName as DeviceName
 from crashcart.installation import ImportAttempt as ImportAttempt
 from crashcart.installation import Installation as Installation
 from crashcart.sample import Sample as Sample
+from crashcart.step import StepPeak as StepPeak
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +342,8 @@ class Evidence:
     """The devices that the user's own code names."""
     attempts: tuple[ImportAttempt, ...] | None = None
     """Frameworks that were imported in a child process; None where that was not asked for."""
+    step: StepPeak | None = None
+    """What one step of a model takes, and what there is for it."""
     absent: Mapping[str, str] = field(default_factory=dict)
     """Why a section is None, for the ones where the reason is known (unreadable kernel log, no hook…)."""
 

@@ -6,6 +6,7 @@ COMMANDS = {
     "run": "run a program and say why it died, if it does",
     "guard": "say how far programs are protected from dying of memory here",
     "why": "explain the last death, a given recording, or a pasted log",
+    "fit": "estimate what a step of a model takes at a batch size, and the largest batch that fits",
     "doctor": "find what will fail here before it does: packages, processor, GPUs, limits",
     "memory": "show what a run holds in memory, and what each cell of a notebook added",
     "list": "list the recorded runs",

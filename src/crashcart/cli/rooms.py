@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crashcart.rule import Rule
 
-ROOMS = ("why", "doctor")
+ROOMS = ("why", "doctor", "fit")
 
 
 def all_rules() -> tuple[Rule, ...]:

@@ -1,0 +1,167 @@
+"""What the kernels of TensorFlow do with their buffers: pass them on, reuse them, ask for more.
+
+Covers: operations that give out their input itself, those that write into an input nobody else needs, and the scratch
+of those that need some. The lists follow TensorFlow's own kernels for the CPU (Eigen); what was not found there
+allocates each output anew.
+Does not cover: cuDNN's workspaces, and what a library takes past TensorFlow's allocator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from crashcart.graph import Node, Shape, Tensor
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ALIASES = _names(
+    """
+    Identity IdentityN Reshape Squeeze ExpandDims StopGradient PreventGradient EnsureShape Snapshot
+    CheckNumerics Bitcast LoopCond Enter Exit NextIteration ControlTrigger PlaceholderWithDefault _Retval
+    OptionalFromValue
+    """
+)
+"""The output is the input's own buffer."""
+
+SAME_SIZE_ALIASES = _names(
+    """
+    Sum Mean Max Min Prod All Any BroadcastTo Tile Transpose Slice StridedSlice ConcatV2 Pad Cast
+    """
+)
+"""The output is the input's own buffer where there is nothing to do: output and first input have the same shape."""
+
+_UNARY = _names(
+    """
+    Neg Abs Exp Log Log1p Expm1 Sqrt Rsqrt Square Sigmoid Tanh Relu Relu6 Elu Selu Softplus Softsign LeakyRelu
+    Erf Erfc Erfinv Sin Cos Tan Sinh Cosh Asin Acos Atan Round Rint Floor Ceil Sign Reciprocal Inv LogicalNot
+    Softmax LogSoftmax ZerosLike OnesLike _UnaryOpsComposition Invert
+    """
+)
+_BINARY = _names(
+    """
+    Add AddV2 Sub Mul RealDiv Div DivNoNan MulNoNan Maximum Minimum Pow SquaredDifference FloorDiv FloorMod Mod
+    Xlogy Xdivy Atan2 SigmoidGrad TanhGrad SqrtGrad RsqrtGrad ReciprocalGrad InvGrad ReluGrad Relu6Grad EluGrad
+    SeluGrad SoftplusGrad SoftsignGrad LeakyReluGrad BiasAdd Select SelectV2 ClipByValue AddN LogicalAnd
+    LogicalOr BitwiseAnd BitwiseOr AccumulateNV2 FusedBatchNormV3 FusedBatchNormGradV3
+    TensorScatterUpdate TensorScatterAdd BiasAddV1 SoftmaxCrossEntropyWithLogits
+    """
+)
+REUSERS = _UNARY | _BINARY
+"""The output is written into an input of the same size that nobody else needs."""
+
+
+# What the kernels take the caches to be. Those of two dimensions have fixed sizes: with TensorFlow 2.21 the scratch of six
+# convolutions fits these and no others. Those of three ask the processor, which gave this size where it was measured.
+SECOND_CACHE_BYTES = 256 << 10
+LAST_CACHE_BYTES = 30 << 20
+VOLUME_CACHE_BYTES = 256 << 20
+# Above so many times its tensors a gradient in three dimensions does without columns.
+MOST_VOLUME_OVERHEAD = 25
+
+
+def scratch_bytes(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
+    """What the kernel asks for beyond its outputs while it runs."""
+    ask = _SCRATCH.get(node.op)
+    if ask is None or any(each.shape is None for each in (*inputs, *node.outputs)):
+        return 0
+    return ask(node, inputs, cores)
+
+
+def _columns(gradient: Shape, kernel: Shape, whole: bool, cache_bytes: int = LAST_CACHE_BYTES) -> int:
+    """Columns (im2col) of as many images as fill the last-level cache; one image where `whole`."""
+    pixels, depth_out = prod(gradient[1:-1]), gradient[-1]
+    filter_size = prod(kernel[:-1])
+    unit = pixels * depth_out + filter_size * depth_out + pixels * filter_size
+    images = 1 if whole else -(-(cache_bytes // 4) // max(unit, 1))
+    return images * pixels * filter_size * 4
+
+
+def _filter_gradient(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
+    if _channels_first(node):
+        return 0
+    return _columns(inputs[2].shape or (), node.outputs[0].shape or (), whole=False)
+
+
+def _input_gradient(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
+    """One image at a time where a core has more to do for it than its cache holds, else as above."""
+    image, kernel, gradient = node.outputs[0].shape or (), inputs[1].shape or (), inputs[2].shape or ()
+    if _channels_first(node):
+        return 0
+    unit = prod(gradient[1:]) + prod(kernel) + prod(gradient[1:-1]) * prod(kernel[:-1])
+    return _columns(gradient, kernel, whole=image[0] == 1 or unit // cores >= SECOND_CACHE_BYTES // 4)
+
+
+def _volume_gradient(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
+    gradient, of_filter = inputs[2].shape or (), "Filter" in node.op
+    image = (inputs[0] if of_filter else node.outputs[0]).shape or ()
+    kernel = (node.outputs[0] if of_filter else inputs[1]).shape or ()
+    wanted = _columns(gradient, kernel, whole=not of_filter and image[0] == 1, cache_bytes=VOLUME_CACHE_BYTES)
+    touched = prod(image) + prod(kernel) + prod(gradient)
+    return wanted if wanted // 4 // touched <= MOST_VOLUME_OVERHEAD else 0
+
+
+def _channels_first(node: Node) -> bool:
+    return str(node.attributes.get("data_format", "NHWC")).startswith("NC")
+
+
+def _pool_gradient(node: Node, inputs: Sequence[Tensor], cores: int) -> int:
+    """The pooled values once more, and where in the input each came from (64 bit)."""
+    pooled = inputs[1]
+    return (pooled.bytes or 0) + prod(pooled.shape or ()) * 8
+
+
+_SCRATCH: dict[str, Callable[[Node, Sequence[Tensor], int], int]] = {
+    "Conv2DBackpropFilter": _filter_gradient,
+    "Conv2DBackpropInput": _input_gradient,
+    "Conv3DBackpropFilterV2": _volume_gradient,
+    "Conv3DBackpropInputV2": _volume_gradient,
+    "MaxPoolGrad": _pool_gradient,
+}
+
+
+_CONVOLUTIONS = _names("Conv2D _FusedConv2D Conv3D Conv2DBackpropInput Conv2DBackpropFilter")
+# Rough speeds of one core; only the order of the ends depends on them.
+_BYTES_PER_S = 4e9
+_FLOPS_PER_S = 2e10
+
+
+def seconds(node: Node, inputs: Sequence[Tensor]) -> float:
+    """About how long the operation runs: what it reads and writes, and what it multiplies."""
+    if node.op in ALIASES or node.op in ("Const", "ReadVariableOp", "VarHandleOp", "NoOp", "Placeholder", "Shape"):
+        return 1e-6
+    touched = sum(each.bytes or 0 for each in (*inputs, *node.outputs))
+    return 1e-6 + touched / _BYTES_PER_S + _products(node, inputs) / _FLOPS_PER_S
+
+
+def _products(node: Node, inputs: Sequence[Tensor]) -> float:
+    shapes = [each.shape or () for each in inputs]
+    if node.op in _CONVOLUTIONS:
+        kernel = (node.outputs[0].shape or ()) if node.op.endswith("Filter") else shapes[1]
+        image = shapes[2] if "Backprop" in node.op else (node.outputs[0].shape or ())
+        return 2.0 * prod(image) * prod(kernel[:-1])
+    if "MatMul" in node.op and node.outputs:
+        return 2.0 * prod(shapes[0]) * (node.outputs[0].shape or (1,))[-1]
+    return 0.0
+
+
+def is_alias(node: Node, inputs: Sequence[Any]) -> bool:
+    """Whether the output is the first input's own buffer."""
+    if node.op in ALIASES:
+        return True
+    if node.op not in SAME_SIZE_ALIASES or not inputs or not node.outputs:
+        return False
+    first: Tensor = inputs[0]
+    output = node.outputs[0]
+    if node.op == "ConcatV2" and len(inputs) > 2:
+        return False
+    return (
+        first.shape is not None
+        and first.bytes == output.bytes
+        and first.item_bytes == output.item_bytes
+        and (node.op != "Transpose" or sum(each > 1 for each in first.shape) <= 1)
+    )

@@ -1,0 +1,66 @@
+"""One step of a model as plain data: operations, shapes, sizes, and which reads what.
+
+Covers: what the walk over a step needs to know about each operation; functions that loops and branches call.
+Does not cover: how a step is traced (`probe/tensorflow_trace.py`) or what it costs (`fit/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What an operation gives out. `shape` is None where it is not known before the step runs."""
+
+    shape: Shape | None
+    item_bytes: int
+
+    @property
+    def bytes(self) -> int | None:
+        """Its size; None where the shape is not known."""
+        return None if self.shape is None else prod(self.shape) * self.item_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation. Inputs are pairs of a node's index and the number of its output; `waits` are nodes that must be done."""
+
+    name: str
+    op: str
+    inputs: tuple[tuple[int, int], ...] = ()
+    waits: tuple[int, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    variable: str | None = None
+    """The variable whose handle it gives out."""
+    value: int | None = None
+    """The number that it gives out, where that is a whole number known before the step runs."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """What stays on the device between steps. `kind` is weights, optimizer or other (metrics, counters, seeds)."""
+
+    name: str
+    bytes: int
+    kind: str
+    drawn: bool = False
+    """Whether its first value is drawn at random, which takes memory for a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The operations of a step, or of a function that a loop or a branch calls."""
+
+    nodes: tuple[Node, ...]
+    arguments: tuple[int, ...] = ()
+    """The nodes that stand for what is handed in, in order."""
+    results: tuple[tuple[int, int], ...] = ()
+    functions: Mapping[str, Graph] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()

@@ -1,0 +1,40 @@
+"""The search for the largest batch, and the bounds."""
+
+from __future__ import annotations
+
+from crashcart.fit.estimate import estimate, largest_batch
+from crashcart.graph import Graph, Node, Tensor
+
+
+def line(batch: int) -> int:
+    return 1000 + 10 * batch
+
+
+def test_the_largest_batch_is_where_the_line_meets_the_limit() -> None:
+    assert largest_batch(line, {32: line(32)}, 2005) == 100
+
+
+def test_it_is_found_below_the_batch_that_was_asked_for_too() -> None:
+    assert largest_batch(line, {512: line(512)}, 2005) == 100
+
+
+def test_not_even_one_may_fit() -> None:
+    assert largest_batch(line, {32: line(32)}, 900) == 0
+
+
+def test_steps_in_the_line_do_not_lead_beyond_the_limit() -> None:
+    def stairs(batch: int) -> int:
+        return line(batch) + (300 if batch > 64 else 0)
+
+    found = largest_batch(stairs, {32: stairs(32)}, 2005)
+    assert stairs(found) <= 2005
+    assert found >= 64
+
+
+def test_an_estimate_has_bounds_around_it_and_says_what_is_held() -> None:
+    big = Tensor((1 << 20,), 4)
+    nodes = (Node("x", "Placeholder", outputs=(big,)), Node("y", "MatMul", ((0, 0),), outputs=(big,)))
+    found = estimate(Graph(nodes, (0,)), "train", 8, cores=2)
+    assert found.low_bytes < found.peak_bytes < found.high_bytes
+    assert found.kinds["input"] == big.bytes
+    assert found.largest[0].bytes == big.bytes
