@@ -102,7 +102,7 @@ def naive(model: Any, phase: str, batch: int) -> dict[str, int]:
 
 
 def error(row: dict[str, Any], what: str = "estimate") -> float:
-    return float(row[what]) / row["truth"] - 1
+    return float(row[what]) / float(row["truth"]) - 1
 
 
 def line(row: dict[str, Any]) -> str:

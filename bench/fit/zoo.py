@@ -233,7 +233,7 @@ def conv3d() -> Any:
     )
 
 
-class Penalised(keras.Model):
+class Penalised(keras.Model):  # type: ignore[misc]
     """A model with its own training step: two losses, clipped gradients."""
 
     def __init__(self) -> None:

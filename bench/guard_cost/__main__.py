@@ -3,7 +3,7 @@
     python -m bench.guard_cost [--rounds 9] [--peer-rounds 2] [--blocks 10] [--work NAME]
 
 In a round the ways that can run the program live at once and take turns block by block (`bench.lockstep`); its figure is
-the median ratio to the plain block beside it. Two processes of one program differ by some percent from the layout of their
+the median ratio to the plain block beside it, over the mean of two plain processes. Two processes of one program differ by some percent from the layout of their
 memory alone, so the small cost of the guard needs many rounds; the other tools cost far more than that noise and take part
 in the first few only. They do more than a guard does (they say where memory goes), so they are
 no rivals in this: they show what it costs to see every allocation. Nothing here is a test: the targets are printed beside.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import trial
-from bench.guard_cost.contenders import PEERS, WAYS, why_not
+from bench.guard_cost.contenders import AGAIN, PEERS, WAYS, why_not
 from bench.guard_cost.instructions import extra_share
 from bench.lockstep import compare
 from bench.report import spread, table, write_section
@@ -29,7 +29,7 @@ TRAIN = HERE.parent / "overhead" / "programs" / "train.py"
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 NOTE = """{rounds} rounds of {blocks} blocks each, about half a second to two seconds per block, the other tools in the first
 {peers} of them; in a round all programs of a row live at once and take turns block by block. A figure is the median of the rounds
-(least … most). "Plain again" is the plain program a second time: the noise of this run. Memray, Fil and Scalene record where memory goes, which a guard does not; they stand
+(least … most). "Plain again" is the plain program a second time over the first: the noise of this run; all others are over the mean of the two. Memray, Fil and Scalene record where memory goes, which a guard does not; they stand
 here for the price of seeing every allocation, each run with its own defaults and with nothing switched off. "Instructions" are
 those that the guard adds to the program's own, counted by valgrind in smaller blocks: a figure that no noise of the machine touches."""
 
@@ -119,12 +119,18 @@ def measure(work: Work, shape: Shape) -> tuple[dict[str, list[float]], Mapping[s
             apart = set(absent) if number < shape.peer_rounds else set(PEERS)
             taking_part = [name for name in commands if name not in apart]
             order = taking_part[:: 1 if number % 2 else -1]  # who starts first gets the better memory now and then
-            found = compare({name: commands[name] for name in order}, environment, shape.blocks)
+            found = _over_both(compare({name: commands[name] for name in order}, environment, shape.blocks))
             for name, ratio in found.items():
                 ratios[name].append(ratio)
             words = ", ".join(f"{name} {ratio:.3f} ×" for name, ratio in found.items())
             print(f"{work.name}, round {number + 1}: {words}", flush=True)
         return ratios, absent
+
+
+def _over_both(ratios: Mapping[str, float]) -> dict[str, float]:
+    """Ratios to the mean of the two plain processes; the second plain one stays over the first, as the noise of the round."""
+    plain = (1 + ratios[AGAIN]) / 2
+    return {name: ratio if name == AGAIN else ratio / plain for name, ratio in ratios.items()}
 
 
 def _ratio(ratios: Sequence[float] | None) -> str:

@@ -38,9 +38,10 @@ def _scalene(program: Path, args: Sequence[str], side: Path) -> Command:
     return [sys.executable, "-m", "scalene", *options, str(program), "---", *args]
 
 
+AGAIN = "plain again"
 WAYS: Mapping[str, Way] = {
     "plain": _plain,
-    "plain again": _plain,  # the same once more: how far from 1 the noise of the machine alone goes
+    AGAIN: _plain,  # the same once more: how far from 1 the noise of the machine alone goes
     "crashcart": _crashcart,
     "memray": _memray,
     "Fil": _fil,

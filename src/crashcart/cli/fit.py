@@ -21,6 +21,9 @@ from crashcart.evidence import Evidence
 from crashcart.finding import Report
 from crashcart.step import HeldTensor, StepPeak
 
+# Measured with TensorFlow 2.21 on a CPU: 538 MB resident after the import, 585 MB in a small training.
+_PROCESS_BYTES = 600 << 20
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -98,7 +101,7 @@ def _shape(text: str) -> list[int]:
 
 def _available(memory: str | None) -> tuple[int | None, str | None]:
     """How much memory there is, and where: what was given, a GPU, the tightest limit, or what the machine has left."""
-    from crashcart.units import parse_size
+    from crashcart.units import parse_size, size
 
     if memory is not None:
         try:
@@ -115,8 +118,10 @@ def _available(memory: str | None) -> tuple[int | None, str | None]:
     limit, host = read_machine(os.getpid()).memory_limit(), read_host()
     left = host.available_bytes if host is not None else None
     if limit is not None and (left is None or limit.bytes < left):
-        return limit.bytes, limit.kind
-    return left, None if left is None else "machine"
+        return max(0, limit.bytes - _PROCESS_BYTES), f"{limit.kind}, less {size(_PROCESS_BYTES)} for the process itself"
+    if left is None:
+        return None, None
+    return max(0, left - _PROCESS_BYTES), f"machine, less {size(_PROCESS_BYTES)} for the process itself"
 
 
 def _asked(request: dict[str, Any], timeout_s: float) -> dict[str, Any]:

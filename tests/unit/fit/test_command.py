@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from crashcart.cli.main import main
 
-pytest.importorskip("tensorflow")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
 
 PROGRAMS = Path(__file__).parent / "programs"
 MODELS = PROGRAMS / "models.py"
