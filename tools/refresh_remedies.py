@@ -45,17 +45,31 @@ RELEASES = {
 }  # fmt: skip
 
 
+_NOT_ASKED = ("Retrying (", "Could not fetch URL", "connection error", "There was a problem")
+"""What pip warns of where the index is out of reach, before it says that nothing matches."""
+
+
+class IndexFailed(Exception):
+    """The index gave no answer that facts could be made of."""
+
+
 def main() -> int:
-    """Ask and write."""
+    """Ask and write; where the index does not answer, nothing is written."""
     names = sys.argv[1:] or list(RELEASES)
     before = json.loads(_TARGET.read_text(encoding="utf-8")) if sys.argv[1:] else {}
-    found = before | {name: _project(name, RELEASES[name].split()) for name in names}
+    try:
+        found = before | {name: _project(name, RELEASES[name].split()) for name in names}
+    except IndexFailed as error:
+        print(f"nothing was written: {error}", file=sys.stderr)
+        return 1
     _TARGET.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
 def _project(name: str, versions: list[str]) -> dict[str, Any]:
     wheels = {python: _with_wheel(name, python) for python in _PYTHONS}
+    if not any(wheels.values()):
+        raise IndexFailed(f"the index has no wheel of {name} for any Python")
     known = {}
     for version in versions:
         pythons = [python for python in _PYTHONS if version in wheels[python]]
@@ -73,7 +87,7 @@ def _target(python: str) -> list[str]:
 def _with_wheel(name: str, python: str) -> set[str]:
     said = _pip("index", "versions", name, *_target(python))
     line = next((each for each in said.splitlines() if each.startswith("Available versions:")), "")
-    return {each.strip() for each in line.partition(":")[2].split(",")}
+    return {each.strip() for each in line.partition(":")[2].split(",")} - {""}
 
 
 def _metadata(requirement: str, python: str) -> dict[str, Any]:
@@ -85,7 +99,15 @@ def _metadata(requirement: str, python: str) -> dict[str, Any]:
 
 
 def _pip(*words: str) -> str:
+    """What pip says. That nothing matches is an answer; an index that cannot be asked ends it, although pip says the same."""
     done = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True, check=False)
+    unasked = done.returncode != 0 and any(each in done.stderr for each in _NOT_ASKED)
+    unanswered = done.returncode != 0 and (words[0] != "index" or "No matching distribution" not in done.stderr)
+    if unasked or unanswered:
+        last = next(
+            (each for each in reversed(done.stderr.splitlines()) if each.strip()), f"exit code {done.returncode}"
+        )
+        raise IndexFailed(f"`pip {' '.join(words[:3])}`: {last.strip()}")
     return done.stdout
 
 

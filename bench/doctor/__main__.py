@@ -97,6 +97,7 @@ def _right_row(row: Judged) -> list[str]:
 
 def _short(remedy: str) -> str:
     """Without the folder of this one run, and without what would end a cell."""
+    remedy = re.sub(r"(?<=PYTHONPATH=)[^\s`]+", "…", remedy)
     return re.sub(r"[^\s`]*crashcart-doctor-[^\s`/]*(?:/venv)?", "…", remedy).replace("|", "\\|")
 
 

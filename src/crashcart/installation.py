@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 
 from crashcart.finding import Finding, Where
 
+HERE = "the current directory"
+"""The place of a shadow where it is not on PYTHONPATH."""
+
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
@@ -64,6 +67,8 @@ class Distribution:
     """Whether an earlier directory of the path has the distribution too, so that this one is not imported."""
     entry: str = ""
     """The name of its metadata directory (or file) in the folder."""
+    origin: str | None = None
+    """Where it was installed from, where that is no package index: a repository, a file, a source folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ class Shadow:
     file: str
     hidden: str | None = None
     """The file that it hides; None where that is the standard library's."""
-    place: str = "the current directory"
+    place: str = HERE
     """Which directory of the path it lies in, in words."""
 
 

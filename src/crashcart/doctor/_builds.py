@@ -6,14 +6,13 @@ the facts do not hold.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from typing import Any
 
 from packaging.version import Version
 
-from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of, parsed
-from crashcart.doctor._fix import install
+from crashcart.doctor._facts import RELEASED_NAMES, TENSORFLOW_NAMES, facts, minor_of, parsed
+from crashcart.doctor._fix import install, quoted, uninstall
 from crashcart.doctor._requirements import refused_by
 from crashcart.installation import Distribution, Installation
 
@@ -75,15 +74,21 @@ def wanted(name: str, version: str) -> tuple[str, ...]:
 
 
 def change_release(installation: Installation, name: str, version: str) -> str:
-    """The command that changes the release, with a word on those packages that would not accept it."""
-    command = install(installation, *wanted(name, version))
-    refused = [str(each) for each in refused_by(installation, name, version)]
+    """The commands that change the release, with a word on those packages that would not accept it.
+
+    Not every name has every release: what is not `tensorflow` or `tensorflow-cpu` gives way to `tensorflow`.
+    """
+    kept = name if name in RELEASED_NAMES else "tensorflow"
+    command = install(installation, *wanted(kept, version))
+    if name != kept:
+        command = f"{uninstall(installation, name)}, then {command}"
+    refused = [str(each) for each in refused_by(installation, kept, version)]
     return f"{command} (then change these too: {'; '.join(refused[:3])})" if refused else command
 
 
 def new_environment(installation: Installation, python: str, *requirements: str) -> str:
     """The command that makes another environment, with another Python, by the tool that made this one."""
-    words = " ".join(shlex.quote(each) for each in requirements)
+    words = " ".join(quoted(each, installation.interpreter.system) for each in requirements)
     tool = installation.interpreter.tool
     if installation.interpreter.system == "Windows" and tool == "pip":
         return f"`py -{python} -m venv .venv-tf && .venv-tf\\Scripts\\python -m pip install {words}`"

@@ -52,11 +52,13 @@ class Change:
     """Files and folders."""
     unset: tuple[str, ...] = ()
     """Variables of the environment."""
+    assign: tuple[tuple[str, str], ...] = ()
+    """Variables of the environment with new values."""
     ask: tuple[str, ...] = ()
     """Requirements for which the installer may choose the version."""
 
     def __bool__(self) -> bool:
-        return any((self.install, self.remove, self.again, self.delete, self.unset, self.ask))
+        return any((self.install, self.remove, self.again, self.delete, self.unset, self.assign, self.ask))
 
     def __add__(self, other: Change) -> Change:
         """Both, where what the other one installs takes the place of what this one does."""
@@ -68,6 +70,7 @@ class Change:
             tuple(again.items()),
             _joined(self.delete, other.delete),
             _joined(self.unset, other.unset),
+            tuple((dict(self.assign) | dict(other.assign)).items()),
             _joined(self.ask, other.ask),
         )
 
@@ -84,7 +87,7 @@ def changed(state: State, change: Change) -> State:
     modules = {name: _mended(module, gone, brought) for name, module in installation.modules.items()}
     return State(
         replace(installation, distributions=tuple(_distributions(installation, change, gone)), modules=modules),
-        {name: value for name, value in state.variables.items() if name not in change.unset},
+        {name: value for name, value in state.variables.items() if name not in change.unset} | dict(change.assign),
     )
 
 
@@ -128,7 +131,9 @@ def _deleted(distribution: Distribution, change: Change) -> bool:
 def _brought(distribution: Distribution, version: str) -> Distribution:
     same = distribution.version == version and distribution.requires is not None
     requires = distribution.requires if same else requires_of(distribution.name, version)
-    return replace(distribution, version=version, requires=requires or (), fault=None, pinned=True, shadowed=False)
+    return replace(
+        distribution, version=version, requires=requires or (), fault=None, pinned=True, shadowed=False, origin=None
+    )
 
 
 def _mended(module: Module, gone: set[str], brought: Mapping[str, str]) -> Module:

@@ -1,7 +1,8 @@
 """Several copies of one distribution, and metadata that cannot be read.
 
 Covers: two entries in one directory after a broken upgrade, a copy of PYTHONPATH or of the user's own directory before the
-environment's, pip over conda, entries that cannot be read. Does not cover: several distributions of one module (`_files.py`).
+environment's, entries that cannot be read. Does not cover: pip over conda (`_conda.py`), several distributions of one module
+(`_files.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 
 from crashcart.doctor._change import Change, State
 from crashcart.doctor._facts import TENSORFLOW_NAMES
-from crashcart.doctor._fix import commands
+from crashcart.doctor._fix import again, elsewhere, quoted, without_entries
 from crashcart.doctor._requirements import demands_of
 from crashcart.doctor._trouble import Trouble
 from crashcart.finding import Confidence, Level
@@ -41,29 +42,36 @@ def twice(state: State) -> Iterator[Trouble]:
     """Two entries of one name in one directory."""
     groups: dict[tuple[str, str], list[Distribution]] = {}
     for each in state.installation.distributions:
-        groups.setdefault((each.folder, each.name), []).append(each)
-    for (folder, name), entries in groups.items():
-        if len(entries) < 2 or not folder:
-            continue
-        first, *stale = entries
-        versions = ", ".join(dict.fromkeys(each.version or "?" for each in entries))
-        concerned = name in stack(state.installation)
-        yield Trouble(
-            key=f"twice:{name}",
-            headline=f"{name} is listed as installed more than once in one directory: {versions}",
-            because=(
-                f"in {folder}: {', '.join(each.entry for each in entries)}",
-                "an upgrade that broke off leaves this; tools may read the version of the one and import the files of the other",
-            ),
-            level=Level.RISK if concerned else Level.NOTE,
-            confidence=Confidence.CERTAIN,
-            cures=(
-                Change(
-                    delete=tuple(f"{each.folder}/{each.entry}" for each in stale), again=((name, first.version or ""),)
-                ),
-            ),
-            about=frozenset({name}),
-        )
+        if each.folder and each.entry:
+            groups.setdefault((each.folder, each.name), []).append(each)
+    for (_, name), entries in groups.items():
+        if len(entries) > 1:
+            yield _twice(entries, name in stack(state.installation))
+
+
+def _twice(entries: list[Distribution], concerned: bool) -> Trouble:
+    """Kept is what can be read; of a `dist-info` and an older tool's entry, the first: pip cannot uninstall the other."""
+    kept = max(entries, key=lambda each: (each.fault is None, each.entry.endswith(".dist-info")))
+    versions = list(dict.fromkeys(each.version or "?" for each in entries))
+    same = len(versions) == 1
+    anew = None if same else again(kept)
+    stale = Change(delete=tuple(f"{each.folder}/{each.entry}" for each in entries if each is not kept))
+    said = (
+        "an upgrade that broke off leaves this; tools may read the version of the one and import the files of the other"
+    )
+    return Trouble(
+        key=f"twice:{kept.name}",
+        headline=f"{kept.name} is listed as installed more than once in one directory: {', '.join(versions)}",
+        because=(
+            f"in {kept.folder}: {', '.join(each.entry for each in entries)}",
+            "it is the same version: nothing fails of it, but pip's next upgrade may stop at it" if same else said,
+        ),
+        level=Level.RISK if concerned and not same else Level.NOTE,
+        confidence=Confidence.CERTAIN,
+        cures=(stale if anew is None else stale + anew,),
+        advice=() if same or anew is not None else (elsewhere(kept),),
+        about=frozenset({kept.name}),
+    )
 
 
 def left_behind(state: State) -> Iterator[Trouble]:
@@ -97,17 +105,19 @@ def hidden(state: State) -> Iterator[Trouble]:
     folder = shown[0][0].folder
     of_the_user = folder == installation.interpreter.user_site
     what = "the user's own directory" if of_the_user else "a directory of PYTHONPATH"
-    names = ", ".join(first.name for first, _ in shown[:_MOST_NAMED])
+    named = ", ".join(first.name for first, _ in shown[:_MOST_NAMED])
+    given = state.variables.get("PYTHONPATH", "")
+    shorter = without_entries("PYTHONPATH", given, [folder], installation.interpreter.system)
     yield Trouble(
         key=f"hidden:{folder}",
-        headline=f"{what} hides what is installed in this environment: {names}",
+        headline=f"{what} hides what is installed in this environment: {named}",
         because=tuple(
             f"{first.name} {first.version} in {first.folder} comes before {each.version} in {each.folder}"
             for first, each in shown[:_MOST_NAMED]
         ),
         level=Level.RISK if concerned and not of_the_user else Level.NOTE,
         confidence=Confidence.CERTAIN,
-        cures=() if of_the_user else (Change(unset=("PYTHONPATH",)),) if "PYTHONPATH" in state.variables else (),
+        cures=() if of_the_user or shorter is None else (shorter,),
         advice=("start Python with PYTHONNOUSERSITE=1 to leave the user's own directory out",)
         if of_the_user
         else ("start the program without that directory in PYTHONPATH",),
@@ -115,62 +125,32 @@ def hidden(state: State) -> Iterator[Trouble]:
     )
 
 
-def over_conda(state: State) -> Iterator[Trouble]:
-    """Pip replaced what conda had installed, and conda does not know."""
-    installation = state.installation
-    there = {each.name: each for each in reversed(installation.distributions) if not each.shadowed}
-    both = [
-        (each, version)
-        for name, version in (installation.conda or {}).items()
-        if (each := there.get(name)) is not None and each.installer not in (None, "conda") and each.version != version
-    ]
-    concerned = [(each, version) for each, version in both if each.name in stack(installation)]
-    shown = concerned or both
-    if not shown:
-        return
-    yield Trouble(
-        key="over-conda",
-        headline=f"pip and conda both installed {', '.join(each.name for each, _ in shown[:_MOST_NAMED])}",
-        because=(
-            *(
-                f"conda wrote down {each.name} {version}; the files are {each.version}, by {each.installer}"
-                for each, version in shown[:_MOST_NAMED]
-            ),
-            "files of both may be mixed, and the next `conda install` puts its own ones back",
-        ),
-        level=Level.RISK if concerned else Level.NOTE,
-        confidence=Confidence.CERTAIN,
-        advice=(
-            _back_to_conda(installation, [each.name for each, _ in shown]),
-            "or keep it, and from now on change these packages with pip alone",
-        ),
-        about=frozenset(each.name for each, _ in shown),
-    )
-
-
-def _back_to_conda(installation: Installation, names: list[str]) -> str:
-    first = "; ".join(commands(installation, Change(remove=tuple(names))))
-    again = " ".join(names)
-    return f"`{first}`, then `conda install -p {installation.interpreter.prefix} --force-reinstall {again}`"
-
-
 def unreadable(state: State) -> Iterator[Trouble]:
     """Entries whose metadata is broken, and directories that cannot be read."""
     installation = state.installation
-    broken = [each for each in installation.distributions if each.fault is not None and not each.shadowed]
+    whole = {
+        (each.folder, each.name) for each in installation.distributions if each.fault is None
+    }  # `twice` tells of them
+    broken = [
+        each
+        for each in installation.distributions
+        if each.fault is not None and not each.shadowed and (each.folder, each.name) not in whole
+    ]
     concerned = stack(installation)
     for each in broken:
+        anew = again(each)
         grave = each.name in concerned or each.name in TENSORFLOW_NAMES
         yield Trouble(
             key=f"broken:{each.name}",
-            headline=f"the metadata of {each.name} {each.version} cannot be read: what it needs is not known",
+            headline=f"the metadata of {_called(each)} cannot be read: what it needs is not known",
             because=(
                 f"{each.folder}/{each.entry}: {each.fault}",
                 "pip, too, may stop at it, whatever it is asked to do",
             ),
             level=Level.RISK if grave else Level.NOTE,
             confidence=Confidence.CERTAIN,
-            cures=(Change(delete=(f"{each.folder}/{each.entry}",), again=((each.name, each.version or ""),)),),
+            cures=() if anew is None else (Change(delete=(f"{each.folder}/{each.entry}",)) + anew,),
+            advice=() if anew is not None else (elsewhere(each),),
             about=frozenset({each.name}),
         )
     for said in installation.unreadable:
@@ -181,5 +161,11 @@ def unreadable(state: State) -> Iterator[Trouble]:
             because=(said, "what is installed there was not looked at, and cannot be imported by this user either"),
             level=Level.RISK,
             confidence=Confidence.CERTAIN,
-            advice=(f"as its owner: `chmod -R a+rX {folder}`, or take it off the path (PYTHONPATH, .pth files)",),
+            advice=(
+                f"as its owner: `chmod -R a+rX {quoted(folder)}`, or take it off the path (PYTHONPATH, .pth files)",
+            ),
         )
+
+
+def _called(distribution: Distribution) -> str:
+    return f"{distribution.name} {distribution.version}" if distribution.version else distribution.name

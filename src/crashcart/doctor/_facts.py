@@ -26,6 +26,8 @@ TENSORFLOW_NAMES = (
     "tf-nightly-cpu",
 )
 """The distributions that bring the module `tensorflow`."""
+RELEASED_NAMES = ("tensorflow", "tensorflow-cpu")
+"""Those of them that have every release; of the others, some were never made."""
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from crashcart.doctor._change import Change, State
 from crashcart.doctor._facts import TENSORFLOW_NAMES, parsed
+from crashcart.doctor._fix import again, elsewhere, uninstall
 from crashcart.doctor._releases import matching, releases
 from crashcart.doctor._requirements import demands_of
 from crashcart.doctor._trouble import Trouble
@@ -54,6 +55,7 @@ def several(state: State) -> Iterator[Trouble]:
     same = len({each.version for each in found}) == 1
     called = " and ".join(f"{each.name} {each.version}" for each in found)
     planned = state.installation.plan is not None
+    anew = Change() if planned else again(kept)
     yield Trouble(
         key="several-tensorflows",
         headline=f"{called} {'would write' if planned else 'wrote'} the same folder tensorflow"
@@ -61,7 +63,10 @@ def several(state: State) -> Iterator[Trouble]:
         because=tuple(_several_facts(state, found, same)),
         level=Level.RISK if same else Level.PROBLEM,
         confidence=Confidence.CERTAIN if same else Confidence.LIKELY,
-        cures=(Change(remove=others, again=() if planned else ((kept.name, kept.version or ""),)),),
+        cures=() if anew is None else (Change(remove=others) + anew,),
+        advice=()
+        if anew is not None
+        else (f"{uninstall(state.installation, *others)}; that takes files of both", elsewhere(kept)),
         about=frozenset(TENSORFLOW_NAMES),
     )
 
@@ -149,7 +154,7 @@ def _instead(state: State, stub: Distribution, others: bool) -> tuple[Change, ..
 
 def _no_module(state: State, found: Distribution) -> Trouble:
     partner = next((name for name in PARTNERS for each in found.requires or () if each.startswith(name)), None)
-    version = found.version or ""
+    version, anew = found.version or "", again(found)
     return Trouble(
         key="no-module",
         headline=f"{found.name} {version} is installed, but there is no module tensorflow",
@@ -159,7 +164,8 @@ def _no_module(state: State, found: Distribution) -> Trouble:
         ),
         level=Level.PROBLEM,
         confidence=Confidence.CERTAIN,
-        cures=(Change(install=((partner, version),)),) if partner else (Change(again=((found.name, version),)),),
+        cures=(Change(install=((partner, version),)),) if partner else () if anew is None else (anew,),
+        advice=() if partner or anew is not None else (elsewhere(found),),
         about=frozenset({found.name}),
     )
 
@@ -186,7 +192,8 @@ def _missing_files(state: State, module: Module, owner: Distribution) -> Trouble
     share = module.missing_files / module.looked_for if module.looked_for else 0.0
     grave = gone or share >= _CLEARLY_GONE_FRACTION
     found = carriers(state) if module.name == "tensorflow" else ()
-    cures = next((each.cures for each in several(state)), ()) if len(found) > 1 else ()
+    both = next(several(state), None) if len(found) > 1 else None
+    anew = again(owner)
     what = "there is no module" if gone else f"files of the module {module.name} are gone"
     return Trouble(
         key=f"files:{module.name}",
@@ -195,7 +202,8 @@ def _missing_files(state: State, module: Module, owner: Distribution) -> Trouble
         because=tuple(_missing_facts(module, gone)),
         level=Level.PROBLEM if grave else Level.RISK,
         confidence=Confidence.CERTAIN if gone else Confidence.LIKELY,
-        cures=cures or (Change(again=((owner.name, owner.version or ""),)),),
+        cures=both.cures if both is not None else () if anew is None else (anew,),
+        advice=both.advice if both is not None else () if anew is not None else (elsewhere(owner),),
         about=frozenset({owner.name}),
     )
 

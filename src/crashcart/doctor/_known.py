@@ -14,7 +14,8 @@ from packaging.specifiers import SpecifierSet
 
 from crashcart.doctor._change import Change, State
 from crashcart.doctor._conditions import holds, named
-from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of
+from crashcart.doctor._facts import RELEASED_NAMES, TENSORFLOW_NAMES, facts, minor_of
+from crashcart.doctor._fix import again
 from crashcart.doctor._releases import matching, nearest, releases
 from crashcart.doctor._trouble import Trouble
 from crashcart.finding import Confidence, Level
@@ -112,16 +113,29 @@ def _cures(record: Mapping[str, Any], state: State) -> Iterator[Change]:
 
 def _cure(cure: Mapping[str, Any], state: State) -> Iterator[Change]:
     """One change for each release that would do; without a release for this Python, none."""
-    again = tuple((name, found.version or "") for name in cure.get("again", ()) if (found := state.find(name)))
-    rest = Change(remove=tuple(cure.get("remove", ())), unset=tuple(cure.get("unset", ())), again=again)
+    rest: Change | None = Change(remove=tuple(cure.get("remove", ())), unset=tuple(cure.get("unset", ())))
+    for name in cure.get("again", ()):
+        found = state.find(name)
+        anew = again(found) if found is not None else Change()
+        rest = rest + anew if rest is not None and anew is not None else None
+    if rest is None:
+        return  # what would have to be written again, no index has
     if "install" not in cure:
         yield rest
         return
     ((name, specifier),) = cure["install"].items()
     for version in _versions(name, specifier.replace("{minor}", _minor(state)), state):
-        tensorflow = state.tensorflow
-        actual = tensorflow.name if name == "tensorflow" and tensorflow is not None else name
-        yield Change(install=((actual, version),)) + rest
+        yield _brings(state, name, version) + rest
+
+
+def _brings(state: State, name: str, version: str) -> Change:
+    """Another release; of TensorFlow under the name that is here, where it was made under that name."""
+    tensorflow = state.tensorflow
+    if name != "tensorflow" or tensorflow is None:
+        return Change(install=((name, version),))
+    if tensorflow.name in RELEASED_NAMES:
+        return Change(install=((tensorflow.name, version),))
+    return Change(remove=(tensorflow.name,), install=(("tensorflow", version),))
 
 
 def _no_release(record: Mapping[str, Any], state: State) -> Iterator[str]:

@@ -13,13 +13,13 @@ from typing import Any
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from crashcart.doctor._facts import TENSORFLOW_NAMES, declared, facts, minor_of, parsed
+from crashcart.doctor._facts import RELEASED_NAMES, TENSORFLOW_NAMES, declared, facts, minor_of, parsed
 from crashcart.installation import Interpreter
 
 
 def releases(name: str, interpreter: Interpreter) -> tuple[str, ...]:
     """The known releases with a wheel for this Python, newest first."""
-    known = _tensorflow() if name in TENSORFLOW_NAMES else facts("remedies").get(name, {})
+    known = _tensorflow() if name in RELEASED_NAMES else facts("remedies").get(name, {})
     fitting = (each for each, entry in known.items() if _has_wheel(entry["pythons"], interpreter.minor))
     return tuple(sorted(fitting, key=Version, reverse=True))
 

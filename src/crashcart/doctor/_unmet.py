@@ -13,6 +13,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from crashcart.doctor._change import Change, State
+from crashcart.doctor._copies import stack
 from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of
 from crashcart.doctor._measured import measured, working
 from crashcart.doctor._releases import matching
@@ -54,8 +55,10 @@ def missing(state: State) -> tuple[Missing, ...]:
 
 def missing_troubles(state: State) -> Iterator[Trouble]:
     """A trouble for each missing distribution."""
-    for each in missing(state):
-        level, confidence, consequence = _consequence(each, state)
+    found = missing(state)
+    near: frozenset[str] = stack(state.installation) if found else frozenset()
+    for each in found:
+        level, confidence, consequence = _consequence(each, state, near)
         yield Trouble(
             key=f"missing:{each.name}",
             headline=f"{each.name} is not installed, and {_who(each)}",
@@ -93,8 +96,11 @@ def _who(each: Missing) -> str:
     return f"{' and '.join(askers[:2])}{more} {'asks' if len(askers) == 1 else 'ask'} for it"
 
 
-def _consequence(each: Missing, state: State) -> tuple[Level, Confidence, str]:
-    """Two releases of TensorFlow were imported with each requirement taken away; of other packages nothing is known."""
+def _consequence(each: Missing, state: State, near: frozenset[str]) -> tuple[Level, Confidence, str]:
+    """Two releases of TensorFlow were imported with each requirement taken away; of other packages nothing is known.
+
+    Those that TensorFlow does not lead to often declare more than one needs: no failure is foretold of them.
+    """
     needed: Mapping[str, Any] = facts("requirements")["tensorflow"]
     tensorflow = next((demand.by for demand in each.demands if demand.by.name in TENSORFLOW_NAMES), None)
     brings = needed["brings"].get(each.name)
@@ -107,6 +113,12 @@ def _consequence(each: Missing, state: State) -> tuple[Level, Confidence, str]:
         )
     if all(demand.by.name in TENSORFLOW_NAMES for demand in each.demands) and each.name in needed["not_missed"]:
         return Level.NOTE, _sure(state, Confidence.LIKELY), "import and training work without it"
+    if not any(demand.by.name in near for demand in each.demands):
+        return (
+            Level.NOTE,
+            _sure(state, Confidence.LIKELY),
+            "what asks for it may fail where it is used; TensorFlow does not need it",
+        )
     return Level.RISK, _sure(state, Confidence.LIKELY), ""
 
 

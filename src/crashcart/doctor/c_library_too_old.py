@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from crashcart.doctor._builds import change_release, newest_release, official
 from crashcart.doctor._facts import build, parsed
+from crashcart.doctor._fix import quoted
 from crashcart.finding import Cause, Confidence, Finding
 from crashcart.installation import Distribution, Installation, SharedLibrary
 from crashcart.rule import Rank, rule
@@ -54,6 +55,7 @@ def _glibc(installation: Installation, found: Distribution, needs: dict[str, Any
         installation.interpreter.minor, lambda build: bool(build) and Version(build["glibc"]) <= here
     )
     remedies = [change_release(installation, found.name, older)] if older else []
+    newer = "a newer system: a container image of Ubuntu 22.04 or Debian 12 has glibc 2.35 or later"
     yield Finding(
         Cause.LIBRARY_CONFLICT,
         f"glibc {here} is older than the {needs['glibc']} that {found.name} {found.version} needs",
@@ -61,7 +63,7 @@ def _glibc(installation: Installation, found: Distribution, needs: dict[str, Any
             f"the wheels of this release are built for glibc {needs['glibc']} or later",
             f"this system has glibc {here}",
         ),
-        (*remedies, "or a newer system: a container image of Ubuntu 22.04 or Debian 12 has glibc 2.35 or later"),
+        (*remedies, f"or {newer}" if remedies else newer),
         Confidence.CERTAIN if found.pinned else Confidence.LIKELY,
     )
 
@@ -104,6 +106,6 @@ def _remedies(installation: Installation, library: SharedLibrary) -> Iterator[st
     if library.owner == "LD_LIBRARY_PATH":
         yield f"take {folder} out of LD_LIBRARY_PATH: `unset LD_LIBRARY_PATH` where nothing else needs it"
     elif library.owner == "conda":
-        yield f"`conda install -p {installation.interpreter.prefix} -c conda-forge 'libstdcxx-ng>=12'`"
+        yield f"`conda install -p {quoted(installation.interpreter.prefix or '')} -c conda-forge 'libstdcxx-ng>=12'`"
     else:
         yield "update the system's libstdc++ (`apt install libstdc++6`, `dnf update libstdc++`), or use a newer image"

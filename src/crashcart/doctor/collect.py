@@ -87,7 +87,7 @@ def collect_plan(names: Sequence[str], python: str | None = None, python_version
 
 def read_installation(asked: Asked) -> Installation:
     """What is installed for an interpreter, and what stands before it."""
-    found = read_distributions(asked.search_path)
+    found = read_distributions(asked.search_path, _MODULES)
     owners = [each for each in found.distributions if _may_own(each)]
     return Installation(
         interpreter=asked.interpreter,

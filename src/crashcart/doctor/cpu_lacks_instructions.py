@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from crashcart.doctor._builds import change_release, newest_release, official
 from crashcart.doctor._facts import minor_of, parsed
-from crashcart.doctor._fix import install
 from crashcart.evidence import Machine
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Distribution, Installation
@@ -48,7 +47,7 @@ def cpu_lacks_instructions(installation: Installation, machine: Machine) -> Iter
     if "avx" not in flags:
         yield _fatal(found, machine, "AVX", "avx", _remedies_for_avx(machine))
     elif found.version == "2.4.0" and "avx2" not in flags:
-        remedy = (install(installation, f"{found.name}==2.4.4"), "2.4.1 and later need AVX alone")
+        remedy = (change_release(installation, found.name, "2.4.4"), "2.4.1 and later need AVX alone")
         yield _fatal(found, machine, "AVX2", "avx2", remedy)
     elif (version.major, version.minor) >= (2, 21) and "f16c" not in flags:
         yield _half_precision(installation, found, machine)
@@ -96,7 +95,7 @@ def _half_precision(installation: Installation, found: Distribution, machine: Ma
             *_facts(machine, "f16c"),
             f"{found.name} {found.version} imports and computes in float32; measured: `tf.cast(x, tf.float16)` ends by signal 4",
         ),
-        (*remedy, "or keep away from float16: no mixed_float16 policy, no float16 inputs"),
+        (*remedy, f"{'or ' if remedy else ''}keep away from float16: no mixed_float16 policy, no float16 inputs"),
         Confidence.CERTAIN if found.pinned else Confidence.LIKELY,
         level=Level.RISK,
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
 from crashcart.doctor._cuda import gpu_build, minor, needed, other_majors, with_libraries
-from crashcart.doctor._fix import install
+from crashcart.doctor._fix import install, quoted
 from crashcart.evidence import GpuDevice
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Distribution, Installation, SharedLibrary
@@ -78,7 +77,7 @@ def _not_on_the_path(found: Distribution, missing: list[str], folders: list[str]
 def _all_folders(folders: list[str]) -> str:
     """NVIDIA's packages all lie in one folder: `…/site-packages/nvidia/*/lib`."""
     top = folders[0].rpartition("/nvidia/")[0]
-    return f"{shlex.quote(top)}/nvidia/*/lib"
+    return f"{quoted(top)}/nvidia/*/lib"
 
 
 def _missing(installation: Installation, found: Distribution, facts: dict[str, Any], missing: list[str]) -> Finding:
@@ -108,7 +107,7 @@ def _remedies(
 ) -> Iterator[str]:
     if aside:
         folder = aside[0].path.rpartition("/")[0]
-        yield f"`export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH` before Python starts"
+        yield f"`export LD_LIBRARY_PATH={quoted(folder)}:$LD_LIBRARY_PATH` before Python starts"
     if minor(found.version) >= _LOOKS_INTO_WHEELS:
         yield install(installation, *with_libraries(found.version))
     else:

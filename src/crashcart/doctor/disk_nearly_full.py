@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crashcart.doctor._fix import quoted
 from crashcart.evidence import Disk
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.rule import Rank, rule
@@ -57,7 +58,7 @@ def _finding(disk: Disk) -> Finding:
         + (": nothing can be written there" if empty else ""),
         (f"{size(disk.free_bytes)} are free for ordinary users", "the working directory, /tmp or a cache lies there"),
         (
-            f"see what takes the room: `du -xh --max-depth=2 {disk.path} 2>/dev/null | sort -h | tail -20`",
+            f"see what takes the room: `du -xh --max-depth=2 {quoted(disk.path)} 2>/dev/null | sort -h | tail -20`",
             "write elsewhere: `export TMPDIR=…` (temporary files), `export KERAS_HOME=…` (data sets and weights)",
         ),
         Confidence.LIKELY,

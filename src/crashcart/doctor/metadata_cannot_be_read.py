@@ -29,7 +29,8 @@ def metadata_cannot_be_read(installation: Installation, environment: Environment
     ## What to do
 
     Delete the broken entry and install the package again, with the commands of the finding: pip alone cannot, because it
-    reads the entry first. Or give the user the right to read the directory.
+    reads the entry first. What no package index has, install again from where it came, which the finding names. Or give the user
+    the right to read the directory.
     """
     state = state_of(installation, environment)
     yield from tell(state, unreadable(state))

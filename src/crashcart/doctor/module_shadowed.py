@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from crashcart.doctor._facts import TENSORFLOW_NAMES
 from crashcart.finding import Cause, Confidence, Finding, Level
-from crashcart.installation import Installation, Module, Shadow
+from crashcart.installation import HERE, Installation, Module, Shadow
 from crashcart.rule import Rank, rule
 
 _MOST_NAMED = 6
@@ -30,7 +31,8 @@ def module_shadowed(installation: Installation) -> Iterator[Finding]:
 
     ## What to do
 
-    Rename the file, and delete the `__pycache__` beside it.
+    Rename the file (of a package: its folder), and delete the `__pycache__` beside it. A source checkout that is on PYTHONPATH on
+    purpose can stay: for a whole package there the finding is a risk only.
     """
     installed = [each for each in installation.shadows if each.hidden is not None]
     yield from (_hides_installed(each) for each in installed)
@@ -43,35 +45,50 @@ def module_shadowed(installation: Installation) -> Iterator[Finding]:
 
 
 def _hides_installed(shadow: Shadow) -> Finding:
+    """A whole package on PYTHONPATH may be a source checkout that is meant to come first."""
+    meant = _is_package(shadow) and shadow.place != HERE
+    aside = f"rename {_thing(shadow)}{'' if _is_package(shadow) else ', and delete the __pycache__ beside it'}"
     return Finding(
         Cause.LIBRARY_CONFLICT,
-        f"{shadow.file} hides the installed {shadow.name}",
+        f"{_thing(shadow)} hides the installed {shadow.name}",
         (
             f"it lies in {shadow.place}, which Python searches first",
-            f"a program that starts there imports it instead of {shadow.hidden}",
+            f"a program that starts there imports it instead of {shadow.hidden}"
+            if not meant
+            else f"programs import it instead of {shadow.hidden}",
         ),
-        (f"rename {shadow.file}, and delete the __pycache__ beside it",),
+        (f"nothing, if that is meant; otherwise take its directory out of PYTHONPATH, or {aside}" if meant else aside,),
         Confidence.LIKELY,
+        level=Level.RISK if meant else Level.PROBLEM,
     )
+
+
+def _is_package(shadow: Shadow) -> bool:
+    return PurePath(shadow.file).name == "__init__.py"
+
+
+def _thing(shadow: Shadow) -> str:
+    """What to rename: of a package, its folder."""
+    return str(PurePath(shadow.file).parent) if _is_package(shadow) else shadow.file
 
 
 def _hides_standard(shadows: list[Shadow]) -> Finding:
     first = shadows[0]
     names = ", ".join(each.name for each in shadows[:_MOST_NAMED])
     more = f" and {len(shadows) - _MOST_NAMED} more" if len(shadows) > _MOST_NAMED else ""
-    one = f"{first.file} hides Python's own module {first.name}"
+    one = f"{_thing(first)} hides Python's own module {first.name}"
     many = f"files in {first.place} hide modules of Python itself: {names}{more}"
     return Finding(
         Cause.LIBRARY_CONFLICT,
         one if len(shadows) == 1 else many,
         (
-            *(each.file for each in shadows[:_MOST_NAMED] if len(shadows) > 1),
+            *(_thing(each) for each in shadows[:_MOST_NAMED] if len(shadows) > 1),
             f"it lies in {first.place}, which Python searches first"
             if len(shadows) == 1
             else "Python searches that directory first",
             "TensorFlow uses what is hidden: in a program that starts there, its import may fail or go wrong",
         ),
-        (f"rename {first.file if len(shadows) == 1 else 'them'}, and delete the __pycache__ beside",),
+        (f"rename {_thing(first) if len(shadows) == 1 else 'them'}, and delete the __pycache__ beside",),
         Confidence.LIKELY,
         level=Level.RISK,
     )

@@ -70,7 +70,7 @@ def _remedies(found: Distribution, field: str, instead: str | None) -> Iterator[
         yield instead
     version = parsed(found.version)
     if field == "macos_arm64" and version is not None and (version.major, version.minor) < (2, 13):
-        yield f"or the package that has it: tensorflow-macos=={version.major}.{version.minor}.0"
+        yield f"{'or ' if instead else ''}the package that has it: tensorflow-macos=={version.major}.{version.minor}.0"
     if instead is None:
         yield "no release has a wheel for this platform and this Python: use a container image of linux/amd64 or linux/arm64"
 

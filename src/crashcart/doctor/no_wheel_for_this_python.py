@@ -137,4 +137,4 @@ def _remedies(installation: Installation, found: Distribution, pythons: tuple[st
         yield change_release(installation, found.name, release)
     if found.version:
         command = new_environment(installation, pythons[-1], *wanted(found.name, found.version))
-        yield f"or keep the release, with another Python: {command}"
+        yield f"{'or ' if release is not None else ''}keep the release, with another Python: {command}"

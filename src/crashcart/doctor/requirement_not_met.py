@@ -27,7 +27,8 @@ def requirement_not_met(installation: Installation, environment: Environment | N
     ## How we know
 
     From the Requires-Dist of every installed package, for this Python and system, as `pip check` does. TensorFlow 2.15 and
-    2.21 were imported with each requirement taken away, so that the finding can say what fails. Not reported: pairs that
+    2.21 were imported with each requirement taken away, so that the finding can say what fails. What is missing to packages that
+    TensorFlow does not lead to (IPython, say) is a note. Not reported: pairs that
     were measured to work (or that a rule of their own reports), another distribution of the same module (tensorflow-cpu where
     `tensorflow` is asked for), the exact pins of TensorFlow 2.4 to 2.6, tf-keras one or two minor versions away.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from crashcart.doctor._builds import tensorflow_of
 from crashcart.doctor._facts import parsed
+from crashcart.doctor._fix import commands, quoted, without_entries
 from crashcart.evidence import Environment, GpuDevice
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Installation
@@ -148,24 +149,20 @@ def _missing_files(variables: Mapping[str, str], files: Mapping[str, int | None]
             Level.NOTE,
             f"TMPDIR names {temporary}, which is not there",
             ("Python then takes /tmp; other programs fail",),
-            f"`mkdir -p {temporary}`, or `unset TMPDIR`",
+            f"`mkdir -p {quoted(temporary)}`, or `unset TMPDIR`",
             Cause.DATA_MISSING,
         )
 
 
 def _other_pythons(variables: Mapping[str, str], installation: Installation | None) -> Iterator[Finding]:
     here = installation.interpreter.minor if installation is not None else None
-    for entry in variables.get("PYTHONPATH", "").split(":"):
-        other = _OTHER_PYTHON.search(entry)
-        if here is not None and other and other[1] != here and "-packages" in entry:
-            yield Finding(
-                Cause.LIBRARY_CONFLICT,
-                f"PYTHONPATH brings the packages of Python {other[1]} into this Python {here}",
-                (f"PYTHONPATH has {entry}", "its compiled packages cannot be loaded, and they come before your own"),
-                ("`unset PYTHONPATH`, and install what was wanted from there into this environment",),
-                Confidence.LIKELY,
-                level=Level.RISK,
-            )
+    given = variables.get("PYTHONPATH", "")
+    found = [(each, match[1]) for each in given.split(":") if (match := _OTHER_PYTHON.search(each))]
+    others = {each: other for each, other in found if other != here and "-packages" in each}
+    shorter = without_entries("PYTHONPATH", given, others)
+    if installation is not None and others:
+        command = "; ".join(commands(installation, shorter)) if shorter is not None else "unset PYTHONPATH"
+        yield from (_other_python(each, other, here, command) for each, other in others.items())
     if variables.get("PYTHONHOME"):
         yield _finding(
             Level.NOTE,
@@ -173,6 +170,17 @@ def _other_pythons(variables: Mapping[str, str], installation: Installation | No
             (f"PYTHONHOME={variables['PYTHONHOME']}", "a Python of another version does not start with it"),
             "`unset PYTHONHOME`",
         )
+
+
+def _other_python(entry: str, other: str, here: str | None, command: str) -> Finding:
+    return Finding(
+        Cause.LIBRARY_CONFLICT,
+        f"PYTHONPATH brings the packages of Python {other} into this Python {here}",
+        (f"PYTHONPATH has {entry}", "its compiled packages cannot be loaded, and they come before your own"),
+        (f"`{command}`, and install what was wanted from there into this environment",),
+        Confidence.LIKELY,
+        level=Level.RISK,
+    )
 
 
 def _hidden(variables: Mapping[str, str]) -> Iterator[Finding]:

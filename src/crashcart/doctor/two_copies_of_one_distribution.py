@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crashcart.doctor._change import state_of
-from crashcart.doctor._copies import hidden, left_behind, over_conda, twice
+from crashcart.doctor._conda import over_conda
+from crashcart.doctor._copies import hidden, left_behind, twice
 from crashcart.doctor._tell import tell
 from crashcart.evidence import Environment
 from crashcart.finding import Finding
@@ -28,11 +29,13 @@ def two_copies_of_one_distribution(
     ## How we know
 
     From the metadata directories on Python's path in their order, and from conda's own list of what it installed. A copy
-    with the same version is not reported, nor is a virtual environment that hides a package of the system: that is its purpose.
+    with the same version in another directory is not reported (in the same one: a note), nor is a virtual environment that
+    hides a package of the system: that is its purpose.
 
     ## What to do
 
-    Delete the stale entry and write the files again, or take the other directory off the path, as the finding says.
+    Delete the stale entry and write the files again, or take the other directory off the path, as the finding says. What pip
+    wrote over conda is best kept where it works; the way back is named only where nothing is known against conda's version.
     """
     state = state_of(installation, environment)
     yield from tell(state, [*twice(state), *hidden(state), *over_conda(state), *left_behind(state)])

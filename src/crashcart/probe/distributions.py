@@ -1,23 +1,26 @@
 """What is installed in a Python environment, from its metadata on disk; nothing of it is imported.
 
-Covers: `*.dist-info` (METADATA, INSTALLER) and `*.egg-info` in the directories of a search path, what conda wrote down, the
-remains of interrupted installations, and what cannot be read.
+Covers: `*.dist-info` (METADATA, INSTALLER, direct_url.json), `*.egg-info` and `*.egg-link` in the directories of a search path,
+what conda wrote down, the remains of interrupted installations, and what cannot be read.
 Does not cover: zipped eggs, modules and their files (`modules.py`), the interpreter itself (`interpreter.py`).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crashcart.installation import Distribution
-from crashcart.probe.packages import canonical, split_name
+from crashcart.probe.packages import canonical, development_name, split_name
+from crashcart.redact import redact_value
 
 # The headers of the largest METADATA seen (a package with 200 extras) take 60 KB; the description behind them is not read.
 _MOST_METADATA_BYTES = 256 << 10
-_FOLDED_NAME = re.compile(r"~.+")
+# pip renames what it is about to replace: a tilde for the first letter, and such characters for more where that is taken.
+_FOLDED_NAME = re.compile(r"~[-~.=%0-9]*(?P<rest>[A-Za-z_].*)")
 _CONDA_RECORD = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json")
 
 
@@ -30,8 +33,11 @@ class Found:
     leftovers: tuple[str, ...] = ()
 
 
-def read_distributions(directories: Iterable[str]) -> Found:
-    """Every distribution of the directories; one that an earlier directory has too is marked as shadowed."""
+def read_distributions(directories: Iterable[str], modules: Iterable[str] = ()) -> Found:
+    """Every distribution of the directories; one that an earlier directory has too is marked as shadowed.
+
+    `modules` are names to know the remains of, also where nothing else of them is left.
+    """
     found: list[Distribution] = []
     unreadable: list[str] = []
     leftovers: list[str] = []
@@ -40,9 +46,12 @@ def read_distributions(directories: Iterable[str]) -> Found:
         entries = _entries(Path(directory), unreadable)
         here = list(_in_directory(entries))
         found.extend(replace(each, shadowed=each.name in seen) for each in here)
-        leftovers.extend(str(each) for each in entries if _FOLDED_NAME.fullmatch(each.name))
+        leftovers.extend(map(str, _leftovers(entries, modules)))
         seen.update(each.name for each in here)
-    return Found(tuple(found), tuple(unreadable), tuple(leftovers))
+        linked = [each for each in _linked(entries) if each.name not in seen]
+        found.extend(linked)
+        seen.update(each.name for each in linked)
+    return Found(tuple(_once(found)), tuple(unreadable), tuple(leftovers))
 
 
 def read_conda(prefix: str | None) -> dict[str, str] | None:
@@ -53,6 +62,53 @@ def read_conda(prefix: str | None) -> dict[str, str] | None:
         return None
     matches = filter(None, map(_CONDA_RECORD.fullmatch, names))
     return {canonical(each["name"]): each["version"] for each in matches} or None
+
+
+def _leftovers(entries: list[Path], modules: Iterable[str]) -> Iterator[Path]:
+    """What pip renamed and did not come to delete.
+
+    Only where packages are installed, and only what is the rest of a name that is known there: everything else that begins
+    with a tilde is the user's.
+    """
+    folded = [(entry, match) for entry in entries if (match := _FOLDED_NAME.fullmatch(entry.name))]
+    if not folded or folded[0][0].parent.name not in ("site-packages", "dist-packages"):
+        return
+    names = {*modules, *(entry.name for entry in entries if not entry.name.startswith("~"))}
+    for said in filter(None, (split_name(_unfolded(entry)) for entry in entries)):
+        names |= {said[0], said[0].replace("-", "_")}
+    for entry, match in folded:
+        known = any(len(each) == len(entry.name) and each.endswith(match["rest"]) for each in names)
+        if known or (entry.suffix == ".dist-info" and split_name(_unfolded(entry))):
+            yield entry
+
+
+def _unfolded(entry: Path) -> str:
+    """Its name with a letter for the tilde."""
+    return entry.name.replace("~", "x", 1) if entry.name.startswith("~") else entry.name
+
+
+def _linked(entries: Iterable[Path]) -> Iterator[Distribution]:
+    """What `setup.py develop` left a link to: its first line names the folder of the source."""
+    for entry in entries:
+        name = development_name(entry.name) if entry.suffix == ".egg-link" else None
+        if name is None:
+            continue
+        said = _text(entry)[0].partition("\n")[0].strip().replace("\0", "")
+        source = Path(entry.parent, said)
+        beside = [each for each in _entries(source, []) if said and each.suffix == ".egg-info"]
+        found = next((each for each in beside if (_name_and_version(each) or ("",))[0] == name), None)
+        yield (
+            _read(found, name, "") if found is not None else Distribution(name, None, str(source), origin=said or None)
+        )
+
+
+def _once(found: Iterable[Distribution]) -> Iterator[Distribution]:
+    """Without those that both a link and the search path lead to."""
+    seen = set[tuple[str, str]]()
+    for each in found:
+        if not each.entry or (each.folder, each.entry) not in seen:
+            yield each
+        seen.add((each.folder, each.entry))
 
 
 def _entries(directory: Path, unreadable: list[str]) -> list[Path]:
@@ -67,13 +123,20 @@ def _entries(directory: Path, unreadable: list[str]) -> list[Path]:
 
 def _in_directory(entries: Iterable[Path]) -> Iterator[Distribution]:
     """The distributions of one directory; of two with one name, the one that was written later comes first."""
-    named = [(entry, split_name(entry.name)) for entry in entries]
+    named = [(entry, _name_and_version(entry)) for entry in entries]
     known = [(entry, name) for entry, name in named if name is not None]
     names = [name for _, (name, _) in known]
     if len(set(names)) < len(names):
         known.sort(key=lambda pair: (pair[1][0], -_modified_s(pair[0])))
     for entry, (name, version) in known:
         yield _read(entry, name, version)
+
+
+def _name_and_version(entry: Path) -> tuple[str, str] | None:
+    """Of an entry beside a source folder, the name alone: its version is inside."""
+    said = split_name(entry.name)
+    alone = development_name(entry.name) if said is None and entry.suffix == ".egg-info" else None
+    return said if alone is None else (alone, "")
 
 
 def _modified_s(entry: Path) -> float:
@@ -94,14 +157,33 @@ def _read(entry: Path, name: str, version: str) -> Distribution:
         fault = f"{file.name} names no {'name' if said else 'version'}"
     return Distribution(
         name=name,
-        version=said or version,
+        version=said or version or None,
         folder=str(entry.parent),
         requires=_requires(entry, headers) if fault is None else None,
         requires_python=next(iter(headers.get("requires-python", ())), None),
         installer=(_text(entry / "INSTALLER")[0].strip()[:40] or None) if folder else None,
         fault=fault,
         entry=entry.name,
+        origin=_origin(entry) if folder else None,
     )
+
+
+def _origin(entry: Path) -> str | None:
+    """What direct_url.json says, without passwords; installers write it where they did not ask an index (PEP 610)."""
+    if entry.suffix == ".egg-info":
+        return None if split_name(entry.name) else str(entry.parent)
+    text = _text(entry / "direct_url.json")[0]
+    try:
+        said = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    url, vcs = said.get("url"), said.get("vcs_info")
+    if not isinstance(url, str) or not url:
+        return None
+    kind, commit = (vcs.get("vcs"), vcs.get("commit_id")) if isinstance(vcs, dict) else (None, None)
+    return redact_value(f"{kind}+{url}@{commit}" if kind and commit else url)
 
 
 def _requires(entry: Path, headers: dict[str, list[str]]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from crashcart.installation import Distribution, Module, Shadow
+from crashcart.installation import HERE, Distribution, Module, Shadow
 
 # TensorFlow's RECORD has 2 MB.
 _MOST_RECORD_BYTES = 32 << 20
@@ -47,7 +47,7 @@ def read_shadows(
     real module that comes later.
     """
     before = list(path[: path.index(site)]) if site in path else []
-    places = {here: "the current directory"} | {each: f"{each}, which is on PYTHONPATH" for each in before}
+    places = {here: HERE} | {each: f"{each}, which is on PYTHONPATH" for each in before}
     places = {each: words for each, words in places.items() if each and not _is_site(each) and not _is_library(each)}
     behind = [each for each in path if each not in places]
     found = [shadow for name in names for shadow in _shadow(name, places, behind)]

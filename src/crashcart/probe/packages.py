@@ -1,7 +1,7 @@
 """Which distributions are installed, by the names of their directories alone.
 
 Covers: `NAME-VERSION.dist-info` and `NAME-VERSION[-pyX.Y].egg-info` in the given directories.
-Does not cover: metadata (dependencies, files), zipped eggs, packages without a version in their name (a development
+Does not cover: metadata (dependencies, files), zipped eggs, the version of packages without one in their name (a development
 install beside its source), and modules that were never installed.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 _DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9].*)-(?P<version>[^-]+)\.dist-info")
 _EGG_INFO = re.compile(r"(?P<name>[A-Za-z0-9].*?)-(?P<version>[0-9][^-]*)(?:-py[0-9.]+.*)?\.egg-info")
+_UNVERSIONED = re.compile(r"(?P<name>[A-Za-z0-9].*)\.egg-(?:info|link)")
 _SEPARATORS = re.compile(r"[-_.]+")
 
 
@@ -25,6 +26,12 @@ def split_name(entry: str) -> tuple[str, str] | None:
     """Canonical name and version of a metadata directory by its name; None where it is none."""
     match = _DIST_INFO.fullmatch(entry) or _EGG_INFO.fullmatch(entry)
     return None if match is None else (canonical(match["name"]), match["version"])
+
+
+def development_name(entry: str) -> str | None:
+    """Canonical name of what `setup.py develop` writes: `NAME.egg-info` beside the source, `NAME.egg-link` to it."""
+    match = None if split_name(entry) else _UNVERSIONED.fullmatch(entry)
+    return None if match is None else canonical(match["name"])
 
 
 def installed(directories: Iterable[str]) -> dict[str, str]:

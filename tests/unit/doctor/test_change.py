@@ -71,3 +71,10 @@ def test_changes_add_up_and_the_later_one_wins() -> None:
     assert both.install == (("numpy", "1.24.4"), ("keras", "2.15.0"))
     assert both.unset == ("A", "B") and both.again == ()
     assert not Change() and both
+
+
+def test_a_variable_gets_a_new_value() -> None:
+    before = state({}, variables={"A": "1", "B": "2"})
+    assert changed(before, Change(assign=(("A", "3"),))).variables == {"A": "3", "B": "2"}
+    assert (Change(assign=(("A", "3"),)) + Change(assign=(("A", "4"),))).assign == (("A", "4"),)
+    assert bool(Change(assign=(("A", "3"),)))

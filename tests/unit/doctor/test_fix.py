@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crashcart.doctor._change import Change
-from crashcart.doctor._fix import commands, install, told, uninstall
+from crashcart.doctor._fix import commands, install, told, uninstall, without_entries
 from tests.unit.doctor.ground import state
 
 NUMPY = Change(install=(("numpy", "1.26.4"),))
@@ -82,3 +82,23 @@ def test_what_pip_would_refuse_in_one_command_comes_in_two() -> None:
         f"{PIP} install tensorflow==2.15.1",
         f"{PIP} install --no-deps wrapt==2.5.2",
     )
+
+
+def test_a_variable_gets_a_new_value() -> None:
+    change = without_entries("PYTHONPATH", "/a b:/c:", ["/c/"])
+    assert change is not None and commands(state({}).installation, change) == ("export PYTHONPATH='/a b'",)
+    assert without_entries("PYTHONPATH", "/c", ["/c"]) == Change(unset=("PYTHONPATH",))
+    assert without_entries("PYTHONPATH", "/a:/b", ["/c"]) is None
+
+
+def test_a_variable_gets_a_new_value_on_windows() -> None:
+    change = without_entries("PYTHONPATH", "C:\\a b;D:\\c", ["D:\\c"], "Windows")
+    assert change is not None
+    assert commands(state({}, system="Windows").installation, change) == ("set PYTHONPATH=C:\\a b",)
+
+
+def test_tensorflow_itself_comes_with_its_requirements() -> None:
+    """On Windows it asks for tensorflow-intel, which is no second TensorFlow."""
+    change = Change(remove=("tf-nightly",), install=(("tensorflow", "2.15.1"),))
+    found = state({"tf-nightly": "2.15.0.dev20231001"}, system="Windows").installation
+    assert commands(found, change)[1] == f"{PIP} install tensorflow==2.15.1"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crashcart.doctor._builds import (
@@ -15,7 +17,16 @@ from crashcart.doctor._builds import (
 )
 from crashcart.doctor._cuda import gpu_build, needed, with_libraries
 from crashcart.doctor._facts import build, facts
-from crashcart.installation import Distribution, Installation, Interpreter
+from crashcart.doctor._releases import releases
+from crashcart.doctor.c_library_too_old import c_library_too_old
+from crashcart.doctor.cuda_libraries_not_found import cuda_libraries_not_found
+from crashcart.doctor.disk_nearly_full import disk_nearly_full
+from crashcart.doctor.no_wheel_for_this_python import no_wheel_for_this_python
+from crashcart.doctor.setting_breaks import setting_breaks
+from crashcart.evidence import Disk, Environment, GpuDevice
+from crashcart.finding import Finding
+from crashcart.installation import Distribution, Installation, Interpreter, SharedLibrary
+from crashcart.units import GIB, MIB
 
 
 def environment(*packages: Distribution, tool: str = "pip", system: str = "Linux", kind: str = "venv") -> Installation:
@@ -82,7 +93,7 @@ def test_those_who_refuse_a_release_are_named() -> None:
 def test_another_environment_by_the_tool_of_this_one(tool: str, system: str, begins: str) -> None:
     said = new_environment(environment(tool=tool, system=system), "3.12", "tensorflow==2.20.0", "numpy<2")
     assert said.startswith(begins)
-    assert said.endswith(" tensorflow==2.20.0 'numpy<2'`")
+    assert said.endswith(' tensorflow==2.20.0 "numpy<2"`' if system == "Windows" else " tensorflow==2.20.0 'numpy<2'`")
 
 
 @pytest.mark.parametrize(
@@ -98,3 +109,54 @@ def test_another_environment_by_the_tool_of_this_one(tool: str, system: str, beg
 def test_builds_of_others_are_not_the_official_wheel(found: Distribution, is_official: bool) -> None:
     assert (official(environment(found)) is not None) is is_official
     assert gpu_build(environment(Distribution("tensorflow", None))) is None
+
+
+@pytest.mark.parametrize("name", ["tensorflow-gpu", "tf-nightly", "tensorflow-intel"])
+def test_a_name_that_lacks_releases_gives_way_to_tensorflow(name: str) -> None:
+    pip = "/env/bin/python -m pip"
+    said = change_release(environment(Distribution(name, "2.11.0")), name, "2.21.0")
+    assert said == f"`{pip} uninstall -y {name}`, then `{pip} install tensorflow==2.21.0`"
+    assert releases(name, environment().interpreter) == ()
+    assert "2.21.0" in releases("tensorflow-cpu", environment().interpreter)
+
+
+def test_where_only_another_python_helps_no_first_remedy_is_missed() -> None:
+    """Python 3.5 has no release at all; Python 3.12 has one."""
+    for python, first in (("3.5.10", "keep the release, with another Python: `"), ("3.12.3", "`")):
+        found = Installation(Interpreter(python, "/env/bin/python", "/env"), (Distribution("tensorflow", "2.13.1"),))
+        (finding,) = no_wheel_for_this_python.judge(installation=found)
+        assert finding.remedy[0].startswith(first)
+    assert finding.remedy[1].startswith("or keep the release")
+
+
+def test_paths_are_quoted_for_the_shell() -> None:
+    interpreter = replace(environment().interpreter, prefix="/opt/a b", libc="glibc", libc_version="2.36")
+    library = SharedLibrary("libstdc++.so.6", "/opt/a b/lib/libstdc++.so.6", "conda", ("GLIBCXX_3.4.1", "CXXABI_1.3.1"))
+    found = Installation(interpreter, (Distribution("tensorflow", "2.18.1"),), libraries=(library,))
+    (finding,) = c_library_too_old.judge(installation=found)
+    assert finding.remedy[0].startswith("`conda install -p '/opt/a b' ")
+    aside = SharedLibrary("libcudnn.so.9", "/opt/a b/libcudnn.so.9")
+    (finding,) = cuda_libraries_not_found.judge(
+        installation=Installation(interpreter, (Distribution("tensorflow", "2.18.1"),), libraries=(aside,)),
+        gpus=(GpuDevice(0, "NVIDIA A100", 40 * GIB, 40 * GIB),),
+    )
+    assert finding.remedy[0].startswith("`export LD_LIBRARY_PATH='/opt/a b':$LD_LIBRARY_PATH`")
+    (finding,) = disk_nearly_full.judge(disks=(Disk("/mnt/a b", 100 * GIB, 1 * MIB, "ext4"),))
+    assert "--max-depth=2 '/mnt/a b' 2>" in finding.remedy[0]
+
+
+def _settings(variables: dict[str, str], files: dict[str, int | None] | None = None) -> list[Finding]:
+    python = Environment(python="3.11.7", executable=None, packages={}, variables=variables)
+    return list(setting_breaks.judge(environment=python, installation=environment(), files=files or {}))
+
+
+def test_a_missing_directory_is_quoted() -> None:
+    (finding,) = _settings({"TMPDIR": "/opt/a b"}, {"/opt/a b": None})
+    assert finding.remedy == ("`mkdir -p '/opt/a b'`, or `unset TMPDIR`",)
+
+
+def test_only_the_packages_of_other_pythons_are_taken_off_the_path() -> None:
+    old, older = "/opt/python3.9/site-packages", "/opt/python3.8/dist-packages"
+    for given, command in ((f"{old}:/my lib:{older}", "export PYTHONPATH='/my lib'"), (old, "unset PYTHONPATH")):
+        found = _settings({"PYTHONPATH": given})
+        assert found and all(each.remedy[0].startswith(f"`{command}`, and") for each in found)

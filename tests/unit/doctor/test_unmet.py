@@ -58,11 +58,12 @@ def test_a_missing_numpy_comes_back_in_a_version_that_was_measured() -> None:
 
 
 def test_one_trouble_for_each_level() -> None:
-    found = state({"tensorflow": asks("2.15.1", "numpy", "six", "libclang"), "a": asks("1", "b", "c")})
+    tensorflow = asks("2.15.1", "numpy", "six", "libclang", "keras")
+    found = state({"tensorflow": tensorflow, "keras": asks("2.15.0", "b", "c")})
     gathered = list(gathered_missing(found, []))
     assert [(each.level, each.because[0]) for each in gathered] == [
         (Level.PROBLEM, "tensorflow 2.15.1 asks for numpy, six"),
-        (Level.RISK, "a 1 asks for b, c"),
+        (Level.RISK, "keras 2.15.0 asks for b, c"),
         (Level.NOTE, "tensorflow 2.15.1 asks for libclang"),
     ]
     assert [each.level for each in gathered_missing(found, [frozenset({"numpy", "six"})])] == [Level.RISK, Level.NOTE]
@@ -84,3 +85,12 @@ def test_tensorboard_is_missed_where_it_alone_brings_requests() -> None:
     packages = {"tensorflow": asks("2.15.1", "tensorboard")}
     assert next(missing_troubles(state(packages))).level is Level.PROBLEM
     assert next(missing_troubles(state(packages | {"requests": "2.32.0"}))).level is Level.NOTE
+
+
+def test_what_is_missing_far_from_tensorflow_is_a_note() -> None:
+    """Colab has IPython without jedi."""
+    packages = {"tensorflow": asks("2.15.1", "keras"), "keras": asks("2.15.0"), "ipython": asks("7.34.0", "jedi>=0.16")}
+    (trouble,) = missing_troubles(state(packages))
+    assert trouble.level is Level.NOTE and trouble.headline.startswith("jedi is not installed")
+    (trouble,) = missing_troubles(state(packages | {"keras": asks("2.15.0", "jedi")}))
+    assert trouble.level is Level.RISK

@@ -112,12 +112,85 @@ def test_a_directory_that_cannot_be_read_is_said_also_to_root(tmp_path: Path) ->
     assert read_distributions([str(loop)]).unreadable == (f"{loop}: Too many levels of symbolic links",)
 
 
+def _left(directory: Path, *modules: str) -> list[str]:
+    return [Path(each).name for each in read_distributions([str(directory)], modules).leftovers]
+
+
 def test_what_pip_left_behind(tmp_path: Path) -> None:
-    (tmp_path / "~ensorflow").mkdir()
-    _entry(tmp_path, "~umpy-1.26.4.dist-info")
+    site = tmp_path / "site-packages"
+    _entry(site, "~umpy-1.26.4.dist-info")
+    for name in ("~umpy", "~ensorflow", "~-ras", "keras"):
+        (site / name).mkdir()
+    assert read_distributions([str(site)]).distributions == ()
+    assert _left(site, "tensorflow") == ["~-ras", "~ensorflow", "~umpy", "~umpy-1.26.4.dist-info"]
+    assert _left(site) == ["~-ras", "~umpy", "~umpy-1.26.4.dist-info"]
+
+
+def test_what_the_user_named_with_a_tilde_is_not_pip_s(tmp_path: Path) -> None:
+    """Neither in a project on PYTHONPATH, whatever it is called, nor where packages are installed."""
+    project, site = tmp_path / "project", tmp_path / "site-packages"
+    for folder in (project, site):
+        for name in ("~old-results", "~data", "numpy"):
+            (folder / name).mkdir(parents=True)
+        (folder / "~$report.docx").write_text("")
+        (folder / "notes.dist-info~").write_text("")
+    (project / "~umpy").mkdir()
+    _entry(project, "~umpy-1.26.4.dist-info")
+    assert _left(project, "numpy") == []
+    assert _left(site, "numpy") == []
+
+
+def _develop(source: Path, name: str = "my_lib", version: str = "0.3") -> Path:
+    egg = source / f"{name}.egg-info"
+    egg.mkdir(parents=True)
+    (egg / "PKG-INFO").write_text(f"Name: {name}\nVersion: {version}\n")
+    (egg / "requires.txt").write_text("six\n")
+    return egg
+
+
+def test_a_development_install_beside_its_source(tmp_path: Path) -> None:
+    _develop(tmp_path / "src")
+    (found,) = read_distributions([str(tmp_path / "src")]).distributions
+    assert (found.name, found.version, found.requires, found.fault) == ("my-lib", "0.3", ("six",), None)
+    assert found.origin == str(tmp_path / "src")
+
+
+def test_a_link_to_a_source_folder_is_followed_once(tmp_path: Path) -> None:
+    site, source = tmp_path / "site-packages", tmp_path / "src"
+    _develop(source)
+    site.mkdir()
+    (site / "my-lib.egg-link").write_text(f"{source}\n../")
+    for path in ([site], [site, source], [source, site]):
+        (found,) = read_distributions(map(str, path)).distributions
+        assert (found.name, found.version, found.folder, found.shadowed) == ("my-lib", "0.3", str(source), False)
+
+
+@pytest.mark.parametrize("text", ["/none/of/this\n.", "", "\0\xff", "x" * 9000], ids=["gone", "empty", "junk", "long"])
+def test_a_link_to_nowhere_still_names_what_is_installed(tmp_path: Path, text: str) -> None:
+    (tmp_path / "mylib.egg-link").write_text(text)
     found = read_distributions([str(tmp_path)])
-    assert found.distributions == ()
-    assert [Path(each).name for each in found.leftovers] == ["~ensorflow", "~umpy-1.26.4.dist-info"]
+    assert [(each.name, each.version) for each in found.distributions] == [("mylib", None)]
+    assert found.unreadable == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        (
+            '{"url": "https://ada:hush@x.example/a.git", "vcs_info": {"vcs": "git", "commit_id": "ab12"}}',
+            "git+https://[redacted]@x.example/a.git@ab12",
+        ),
+        ('{"url": "file:///home/ada/demo-1.2.whl", "archive_info": {}}', "file:///home/ada/demo-1.2.whl"),
+        ('{"url": 3}', None),
+        ("[]", None),
+        ("{", None),
+    ],
+    ids=["repository", "file", "wrong-type", "list", "broken"],
+)
+def test_where_it_was_installed_from(tmp_path: Path, text: str, origin: str | None) -> None:
+    _entry(tmp_path, "demo-1.2.dist-info", **{"direct_url.json": text})
+    _entry(tmp_path, "plain-1.2.dist-info")
+    assert [each.origin for each in read_distributions([str(tmp_path)]).distributions] == [origin, None]
 
 
 def test_what_conda_wrote_down(tmp_path: Path) -> None:

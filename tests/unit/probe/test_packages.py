@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crashcart.probe.packages import canonical, installed
+from crashcart.probe.packages import canonical, development_name, installed
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,17 @@ def test_agrees_with_the_metadata_of_this_environment() -> None:
     found = installed([directory])
     assert found
     assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        ("My_Lib.egg-info", "my-lib"),
+        ("my-lib.egg-link", "my-lib"),
+        ("my_lib-0.3.egg-info", None),
+        ("my_lib-0.3.dist-info", None),
+        ("my_lib", None),
+    ],
+)
+def test_names_of_development_installs(entry: str, name: str | None) -> None:
+    assert development_name(entry) == name
