@@ -1,12 +1,13 @@
 """What is installed in a Python environment, from its metadata on disk; nothing of it is imported.
 
-Covers: `*.dist-info` (METADATA, INSTALLER) and `*.egg-info` in the directories of a search path, what conda wrote down, the
-remains of interrupted installations, and what cannot be read.
+Covers: `*.dist-info` (METADATA, INSTALLER, WHEEL, direct_url.json) and `*.egg-info` in the directories of a search path, what
+conda wrote down, the remains of interrupted installations, and what cannot be read.
 Does not cover: zipped eggs, modules and their files (`modules.py`), the interpreter itself (`interpreter.py`).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,9 +15,11 @@ from pathlib import Path
 
 from crashcart.installation import Distribution
 from crashcart.probe.packages import canonical, split_name
+from crashcart.redact import redact_value
 
 # The headers of the largest METADATA seen (a package with 200 extras) take 60 KB; the description behind them is not read.
 _MOST_METADATA_BYTES = 256 << 10
+_MOST_ADDRESS_CHARACTERS = 300
 _FOLDED_NAME = re.compile(r"~.+")
 _CONDA_RECORD = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json")
 
@@ -101,7 +104,27 @@ def _read(entry: Path, name: str, version: str) -> Distribution:
         installer=(_text(entry / "INSTALLER")[0].strip()[:40] or None) if folder else None,
         fault=fault,
         entry=entry.name,
+        origin=_origin(entry) if folder else None,
+        tags=_tags(entry) if folder else (),
     )
+
+
+def _origin(entry: Path) -> str | None:
+    """Where it was installed from; without a readable address, the file's own name: no index gave it all the same."""
+    file = entry / "direct_url.json"
+    text, fault = _text(file)
+    if fault is not None:
+        return None
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        said = None
+    url = said.get("url") if isinstance(said, dict) else None
+    return redact_value(url[:_MOST_ADDRESS_CHARACTERS]) if isinstance(url, str) and url else file.name
+
+
+def _tags(entry: Path) -> tuple[str, ...]:
+    return tuple(_headers(_text(entry / "WHEEL")[0]).get("tag", ()))
 
 
 def _requires(entry: Path, headers: dict[str, list[str]]) -> tuple[str, ...]:
