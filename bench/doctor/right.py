@@ -20,7 +20,7 @@ RIGHT = (
     Environment("tf-keras-one-minor-off", "tf-keras 2.17 with 2.18 works", "3.11", TF218, {"tf-keras": "2.17.0"}),
     Environment("jax-beside-2.18", "jax and TensorFlow in one environment", "3.11", TF218, {"jax": "0.4.38", "jaxlib": "0.4.38", "scipy": "1.14.1"}),
     Environment("conda-build-2.10", "conda's build, with conda's protobuf", "3.10", TF210, {"protobuf": "4.21.12"}, damage=("by-conda",)),
-    Environment("nvidia-build-2.17", "a build of NVIDIA's containers", "3.12", put={"tensorflow": "2.17.0+nv25.2", "keras": "3.4.1", "numpy": "1.26.4", "protobuf": "4.25.8"}),
+    Environment("nvidia-build-2.17", "a build of NVIDIA's containers", "3.12", put={"tensorflow": "2.17.0+nv25.2", "keras": "3.4.1", "numpy": "1.26.4", "protobuf": "4.25.8", "setuptools": "68.0.0"}),
     Environment("nightly-with-legacy-keras", "nightly builds of TensorFlow and its companions", "3.12", put={"tf-nightly": "2.21.0.dev20250901", "keras-nightly": "3.12.0.dev2025090103", "tf-keras-nightly": "2.21.0.dev2025090109", "numpy": "2.1.3", "protobuf": "6.33.0"}, variables={"TF_USE_LEGACY_KERAS": "1"}),
     Environment("built-from-source-2.9", "for a Python that the index has no wheel for", "3.11", put={"tensorflow": "2.9.0", "keras": "2.9.0", "numpy": "1.23.5", "protobuf": "3.19.6"}, damage=("from-a-wheel",)),
     Environment("rocm-torch", "AMD's devices are called cuda", "3.11", TF215, {"torch": "2.4.1+rocm6.1"}, code='model.to("cuda")\n'),
