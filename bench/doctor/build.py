@@ -30,6 +30,8 @@ _MODULES = {
     "protobuf": "google/protobuf",
     "tensorflow-cpu": "tensorflow",
     "tensorflow-gpu": "",
+    "keras-nightly": "keras",
+    "tf-nightly": "tensorflow",
     "typing-extensions": "typing_extensions",
 }
 _OWN_FILES = ("__init__.py", "version.py", "core.py", "python/__init__.py", "python/ops.py")

@@ -51,6 +51,18 @@ def _folded_name(site: Path) -> None:
     (site / "tensorflow").rename(site / "~ensorflow")
 
 
+def _by_conda(site: Path) -> None:
+    """No damage: conda brought everything, and wrote that down."""
+    for each in site.glob("*.dist-info/INSTALLER"):
+        each.write_text("conda\n")
+
+
+def _from_a_wheel(site: Path) -> None:
+    """No damage: TensorFlow was built from source, and pip installed the file."""
+    (info,) = site.glob("tensorflow-*.dist-info")
+    (info / "direct_url.json").write_text('{"archive_info": {}, "url": "file:///builds/tensorflow.whl"}')
+
+
 DAMAGE: dict[str, Callable[[Path], None]] = {
     "shadow": _shadow,
     "broken-metadata": _broken_metadata,
@@ -59,4 +71,6 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
     "missing-files": _missing_files,
     "only-a-folder": _only_a_folder,
     "folded-name": _folded_name,
+    "by-conda": _by_conda,
+    "from-a-wheel": _from_a_wheel,
 }

@@ -68,7 +68,9 @@ class Distribution:
     entry: str = ""
     """The name of its metadata directory (or file) in the folder."""
     origin: str | None = None
-    """Where it was installed from, where that is no package index: a repository, a file, a source folder."""
+    """The address, folder or file that it was installed from (direct_url.json); None where an index gave it."""
+    tags: tuple[str, ...] = ()
+    """What its wheel is for (cp311-cp311-manylinux_2_17_x86_64); empty where it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +231,9 @@ class DeviceName:
     index: int
     where: Where
     use: str = "placed"
-    """placed (TensorFlow takes another device where it is not there), required (it does not, or PyTorch), listed (an index
-    into a list of devices), visible (an entry of CUDA_VISIBLE_DEVICES, counted before any is hidden)."""
+    """placed (TensorFlow takes another device where it is not there), required (it does not, or PyTorch), assigned (to a name,
+    by which nothing is used yet), listed (an index into a list of devices), visible (an entry of CUDA_VISIBLE_DEVICES, counted
+    before any is hidden)."""
     conditional: bool = False
     """Whether it stands behind a condition."""
 
@@ -246,7 +249,8 @@ class ImportAttempt:
     signal: int | None
     output: str
     facts: Mapping[str, object] = field(default_factory=dict)
-    """What it said of itself: `version`, and the names of the GPUs that it sees as `gpus`."""
+    """What it said of itself: `version`, the names of the GPUs that it sees as `gpus`, and as `gpu_code` whether it has code
+    for any."""
     directory: str = ""
     explained: Finding | None = None
     """Why it died, where that was asked of the rules for deaths."""

@@ -51,5 +51,6 @@ def _subject(installation: Installation | None) -> str:
         return "this machine"
     tensorflow = installation.find(*TENSORFLOW_NAMES)
     parts = [f"Python {installation.interpreter.version}"]
-    parts += [f"{tensorflow.name} {tensorflow.version}"] if tensorflow is not None else ["no TensorFlow"]
+    named = [tensorflow.name, tensorflow.version or ""] if tensorflow is not None else ["no TensorFlow"]
+    parts.append(" ".join(filter(None, named)))
     return f"{installation.plan or 'this environment'} ({', '.join(parts)})"

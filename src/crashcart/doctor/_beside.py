@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from crashcart.doctor._change import Change, State
 from crashcart.doctor._known import where_from
 from crashcart.doctor._measured import Outcome, measured, working
+from crashcart.doctor._other_build import softened
 from crashcart.doctor._releases import nearest, releases
 from crashcart.doctor._trouble import Trouble
 from crashcart.finding import Confidence, Level
@@ -26,7 +27,7 @@ def beside(state: State, package: str) -> Iterator[Trouble]:
         return
     called = MEASURED[package]
     pair = f"{called} {other.version} and {tensorflow.name} {tensorflow.version}"
-    yield Trouble(
+    trouble = Trouble(
         key=f"{package}-beside",
         headline=f"{pair} do not fit: it fails {_STAGES.get(outcome.after, f'after {outcome.after}')}",
         because=tuple(_facts(tensorflow, other, called, outcome)),
@@ -36,6 +37,7 @@ def beside(state: State, package: str) -> Iterator[Trouble]:
         advice=_advice(state, tensorflow, package),
         about=frozenset({package, tensorflow.name, "tensorflow"}),
     )
+    yield softened(state, trouble)
 
 
 def _good(state: State, tensorflow: Distribution, package: str) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from crashcart.doctor._requirements import refused_by
 from crashcart.installation import Distribution, Installation
 
 _OTHER_BUILDS = frozenset({"tensorflow-rocm", "intel-tensorflow", "tensorflow-macos", "tensorflow-cpu-aws"})
+# What brings wheels from an index, as it writes itself down.
+_FROM_THE_INDEX = frozenset({"pip", "uv", "uv-pixi", "poetry", "pdm"})
 # Fresh installs of these take a NumPy that they cannot be imported with: they declare no upper bound.
 _UNCAPPED = frozenset({"2.7", "2.8", "2.9", "2.10", "2.11"})
 
@@ -29,11 +31,52 @@ def tensorflow_of(installation: Installation) -> Distribution | None:
 def official(installation: Installation) -> Distribution | None:
     """The TensorFlow of the environment where it is a wheel from PyPI, for which the facts hold."""
     found = tensorflow_of(installation)
-    if found is None or found.installer == "conda" or found.name in _OTHER_BUILDS or _is_shell(found):
-        return None
+    return None if found is None or _is_shell(found) or other_build(installation, found) is not None else found
+
+
+def other_build(installation: Installation, found: Distribution) -> str | None:
+    """Why a TensorFlow is not to be taken for PyPI's own wheel, in words; None where it is."""
     version = parsed(found.version)
-    local = version is not None and version.local is not None  # 2.17.0+nv25.02 is NVIDIA's own build
-    return None if local else found
+    if found.name in _OTHER_BUILDS:
+        return f"{found.name} is a build of its own"
+    if version is not None and version.local is not None:  # 2.17.0+nv25.02 is NVIDIA's own build
+        return f"its version, {found.version}, is that of somebody's own build"
+    if found.origin is not None:
+        return f"it comes from {found.origin}, not from the index"
+    if installation.plan is not None and found.installer is None:
+        return None
+    if (found.installer or "").lower().split(" ")[0] in _FROM_THE_INDEX:  # Poetry adds its version
+        return None
+    return f"it was brought by {found.installer}" if found.installer else "nothing says what installed it"
+
+
+def tags_fit(installation: Installation, found: Distribution) -> bool | None:
+    """Whether the installed wheel names this Python in its tags; None where it has none."""
+    if not found.tags:
+        return None
+    here = parsed(installation.interpreter.minor)
+    return any(_tag_fits(each, here) for each in found.tags)
+
+
+def _tag_fits(tag: str, here: Version | None) -> bool:
+    python, _, rest = tag.partition("-")
+    digits = python.removeprefix("cp")
+    if python == digits or not digits.isdecimal() or here is None:
+        return True  # py3: any
+    meant = Version(f"{digits[0]}.{digits[1:] or 0}")
+    return meant == here or (rest.startswith("abi3-") and meant < here)
+
+
+def made_for_platform(installation: Installation, found: Distribution) -> bool:
+    """Whether the tags of the installed wheel name this system, processor and C library."""
+    interpreter = installation.interpreter
+    platforms = [each.rpartition("-")[2] for each in found.tags]
+    if interpreter.system == "Darwin":
+        ends = (f"_{interpreter.architecture}", "_universal2")
+        return any(each.startswith("macosx_") and each.endswith(ends) for each in platforms)
+    # Built on the machine itself, a wheel says linux_x86_64; an index takes such a one from nobody.
+    starts = ("linux_", "musllinux_") if interpreter.libc == "musl" else ("linux_", "manylinux")
+    return any(each.startswith(starts) and each.endswith(f"_{interpreter.architecture}") for each in platforms)
 
 
 def _is_shell(distribution: Distribution) -> bool:

@@ -129,10 +129,19 @@ def _deleted(distribution: Distribution, change: Change) -> bool:
 
 
 def _brought(distribution: Distribution, version: str) -> Distribution:
-    same = distribution.version == version and distribution.requires is not None
-    requires = distribution.requires if same else requires_of(distribution.name, version)
+    """The distribution in that version; where it is another one than is there, what was said of the old wheel is gone."""
+    if distribution.version == version and distribution.requires is not None:
+        return replace(distribution, fault=None, pinned=True, shadowed=False)
     return replace(
-        distribution, version=version, requires=requires or (), fault=None, pinned=True, shadowed=False, origin=None
+        distribution,
+        version=version,
+        requires=requires_of(distribution.name, version) or (),
+        installer=distribution.installer or "pip",
+        fault=None,
+        pinned=True,
+        shadowed=False,
+        origin=None,
+        tags=(),
     )
 
 

@@ -3,7 +3,7 @@
 A condition is an object; all of what it says must hold:
 
 - `has`: ranges by distribution ("" is any version; `tensorflow` is any distribution that brings it)
-- `lacks`: distributions of which none is there
+- `lacks`: distributions of which none is there, under no name that brings the same module (tf-keras-nightly)
 - `minor`: a distribution whose minor version is `newer`, `older`, `much older` (by two or more) or `other` than TensorFlow's
 - `partner`: a distribution, and by its minor version the range of TensorFlow that it is made for, which is not met
 - `python`: a range; `system`, `architecture`: lists of names
@@ -20,7 +20,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from crashcart.doctor._change import State
-from crashcart.doctor._facts import minor_of, parsed
+from crashcart.doctor._facts import minor_of, parsed, same_module
 from crashcart.doctor._requirements import demands
 
 Condition = Mapping[str, Any]
@@ -54,7 +54,8 @@ def _lacks(wanted: list[str], state: State) -> bool:
     """In a plan, what one of its packages asks for will be there: pip brings it."""
     planned = state.installation.plan is not None
     brought = {each.name for each in demands(state.installation)} if planned else set()
-    return all(state.find(name) is None and name not in brought for name in wanted)
+    names = {each for name in wanted for each in same_module(name)}
+    return not names & brought and all(state.find(name) is None for name in names)
 
 
 def _minor(wanted: Mapping[str, str], state: State) -> bool:

@@ -66,3 +66,11 @@ def declared(version: str | None) -> tuple[str, ...] | None:
         return tuple(releases[version]["requires"])
     same = [each for each in releases if minor_of(each) == minor]
     return tuple(releases[max(same, key=Version)]["requires"]) if same else None
+
+
+def same_module(name: str) -> frozenset[str]:
+    """The distributions that bring the same module as this one, and it among them."""
+    if name in TENSORFLOW_NAMES:
+        return frozenset(TENSORFLOW_NAMES)
+    groups: list[list[str]] = facts("requirements")["same_module"]
+    return frozenset({name}.union(*(group for group in groups if name in group)))

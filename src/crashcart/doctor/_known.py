@@ -16,19 +16,23 @@ from crashcart.doctor._change import Change, State
 from crashcart.doctor._conditions import holds, named
 from crashcart.doctor._facts import RELEASED_NAMES, TENSORFLOW_NAMES, facts, minor_of
 from crashcart.doctor._fix import again
+from crashcart.doctor._other_build import softened
 from crashcart.doctor._releases import matching, nearest, releases
 from crashcart.doctor._trouble import Trouble
 from crashcart.finding import Confidence, Level
 from crashcart.installation import Distribution
 
 _MOST_CURES = 6
+_OF_ANY_BUILD = frozenset({"D104"})
+"""Records that hold whoever built TensorFlow: a package that its Python code asks for is not there."""
 
 
 def known(state: State, rule: str | None = None) -> Iterator[Trouble]:
     """A trouble for each record that holds; with a rule's code, only for its records."""
     for record in facts("conflicts")["records"]:
         if rule in (None, record["rule"]) and holds(record["when"], state):
-            yield _trouble(record, state)
+            trouble = _trouble(record, state)
+            yield trouble if record["rule"] in _OF_ANY_BUILD else softened(state, trouble)
 
 
 def _trouble(record: Mapping[str, Any], state: State) -> Trouble:

@@ -20,6 +20,7 @@ from crashcart.doctor._requirements import holds
 from crashcart.doctor._resolver import DeadEnd, Search, in_range, is_pinned, refused
 from crashcart.errors import CannotCheckError, UsageError
 from crashcart.installation import Conflict, Distribution, Installation, Interpreter, Plan, Wanted
+from crashcart.redact import redact_value
 
 _NEXT = "Mend the file, or name the Python: --python-version 3.11."
 
@@ -122,6 +123,7 @@ def _distributions(
             requires=requires(name, version),
             installer="conda" if name in named and named[name].by == "conda" else "pip",
             pinned=name in fixed,
+            origin=redact_value(named[name].text) if name in named and named[name].opaque else None,
         )
 
 

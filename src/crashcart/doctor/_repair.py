@@ -72,10 +72,12 @@ def keras_troubles(state: State) -> Iterator[Trouble]:
 
 def cure(state: State, trouble: Trouble) -> Cure | None:
     """The best of a trouble's cures; None where it has none that removes it."""
-    before = _keys(troubles(state)) | {trouble.key}
+    now = troubles(state)
+    before = _keys(now) | {trouble.key}
+    decided = _decided_by_graver(now, trouble)
     best: Cure | None = None
     for change in trouble.cures:
-        tried = _completed(state, change, before)
+        tried = _completed(state, change, before, decided)
         if trouble.key in {each.key for each in troubles(changed(state, tried.change))}:
             continue
         if best is None or tried.cost < best.cost:
@@ -83,6 +85,12 @@ def cure(state: State, trouble: Trouble) -> Cure | None:
         if not any(tried.cost):
             break
     return best
+
+
+def _decided_by_graver(found: Iterable[Trouble], trouble: Trouble) -> frozenset[str]:
+    """What the remedies of graver troubles install: a lesser one must not name another version of it beside them."""
+    graver = [each for each in found if each.level.order < trouble.level.order]
+    return frozenset(name for each in graver for change in each.cures for name in change.versions())
 
 
 def mend(state: State) -> Cure | None:
@@ -117,20 +125,21 @@ def _keys(found: Iterable[Trouble]) -> set[str]:
     return {each.key for each in found if each.level is not Level.NOTE}
 
 
-def _completed(state: State, change: Change, before: set[str]) -> Cure:
-    """The change with companions for what it would break."""
+def _completed(state: State, change: Change, before: set[str], decided: frozenset[str]) -> Cure:
+    """The change with companions for what it would break, without those that another remedy decides."""
     for _ in range(_MOST_COMPANIONS):
         after = changed(state, change)
-        companion = _companion(after, change, before)
+        companion = _companion(after, change, before, decided)
         if companion is None:
             break
         change += companion
     after = changed(state, change)
     remaining = tuple(each for each in troubles(after) if each.key not in before and each.level is not Level.NOTE)
-    return Cure(change, remaining, *_refused(after, change))
+    refused, waived = _refused(after, change)
+    return Cure(change, remaining, tuple(each for each in refused if each.name not in decided), waived)
 
 
-def _companion(after: State, change: Change, before: set[str]) -> Change | None:
+def _companion(after: State, change: Change, before: set[str], decided: frozenset[str]) -> Change | None:
     """A cure for a new trouble, or for what a newly installed package refuses (the installer would choose by itself)."""
     for each in troubles(after):
         if each.key not in before and each.level is not Level.NOTE:
@@ -138,6 +147,8 @@ def _companion(after: State, change: Change, before: set[str]) -> Change | None:
                 if not _undoes(candidate, change) and each.key not in _keys(troubles(changed(after, candidate))):
                     return candidate
     for demand in _refused_by_the_new(after, change):
+        if demand.name in decided:
+            continue
         fitting = matching(demand.name, str(demand.requirement.specifier), after.installation.interpreter)
         for version in fitting:
             candidate = Change(install=((demand.name, version),))

@@ -29,10 +29,11 @@ def tell(state: State, troubles: Iterable[Trouble]) -> Iterator[Finding]:
 
 def _remedies(state: State, trouble: Trouble) -> Iterator[str]:
     found = cure(state, trouble) if trouble.cures else None
-    if found is not None:
-        yield told(state.installation, found.change)
+    command = told(state.installation, found.change) if found is not None else None
+    if found is not None and command is not None:
+        yield command
         yield from _against(found)
-    yield from trouble.advice
+    yield from (each for each in trouble.advice if command is None or command not in each)
     if found is None and not trouble.advice:
         yield "no release is known that would mend it here: make a new environment with a current TensorFlow"
 

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 
 from crashcart.doctor._change import Change, State
 from crashcart.doctor._copies import stack
-from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of
+from crashcart.doctor._facts import TENSORFLOW_NAMES, facts, minor_of, same_module
 from crashcart.doctor._measured import measured, working
 from crashcart.doctor._releases import matching
 from crashcart.doctor._requirements import Demand, demands, meets
@@ -48,7 +48,7 @@ def missing(state: State) -> tuple[Missing, ...]:
     there = {each.name for each in installation.distributions} | {*(installation.conda or ())}
     asked: dict[str, list[Demand]] = {}
     for each in demands(installation):
-        if each.name not in there and not there & _same_module(each.name) and not _by_the_system(each):
+        if not there & same_module(each.name) and not _by_the_system(each):
             asked.setdefault(each.name, []).append(each)
     return tuple(Missing(name, tuple(asked[name])) for name in sorted(asked))
 
@@ -75,14 +75,6 @@ def outside(state: State) -> tuple[Demand, ...]:
     if state.installation.plan is not None:
         return ()
     return tuple(each for each in demands(state.installation) if _is_outside(each, state) and not harmless(each, state))
-
-
-def _same_module(name: str) -> frozenset[str]:
-    """Other distributions that bring the same module."""
-    if name in TENSORFLOW_NAMES:
-        return frozenset(TENSORFLOW_NAMES)
-    groups: list[list[str]] = facts("requirements")["same_module"]
-    return frozenset(each for group in groups if name in group for each in group)
 
 
 def _by_the_system(demand: Demand) -> bool:

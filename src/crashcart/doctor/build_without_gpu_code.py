@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crashcart.doctor._builds import official
-from crashcart.doctor._cuda import LAST_WINDOWS_WITH_GPU, OTHER_GPUS, minor, with_libraries
+from crashcart.doctor._cuda import LAST_WINDOWS_WITH_GPU, minor, other_gpus, with_libraries
 from crashcart.doctor._fix import install, uninstall
 from crashcart.evidence import GpuDevice
 from crashcart.finding import Cause, Confidence, Finding, Level
@@ -35,7 +35,7 @@ def build_without_gpu_code(installation: Installation, gpus: tuple[GpuDevice, ..
     want.
     """
     found = official(installation)
-    if found is None or not gpus or installation.find(*OTHER_GPUS) is not None:
+    if found is None or not gpus or other_gpus(installation) is not None:
         return
     interpreter = installation.interpreter
     here = f"the driver shows {gpus[0].name}" + (f" and {len(gpus) - 1} more" if len(gpus) > 1 else "")
@@ -51,7 +51,7 @@ def build_without_gpu_code(installation: Installation, gpus: tuple[GpuDevice, ..
     elif found.name in _FOR_CPU:
         remedy = (
             f"if the GPU is wanted: {uninstall(installation, found.name)}, then"
-            f" {install(installation, *with_libraries(found.version))}",
+            f" {install(installation, *with_libraries(found))}",
         )
         yield _finding(found, here, f"{found.name} is the build without GPU code", remedy, Level.NOTE)
 

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from crashcart.doctor._cuda import other_gpus
 from crashcart.doctor._facts import TENSORFLOW_NAMES, facts
 from crashcart.doctor._planned import planned
 from crashcart.evidence import Environment, Evidence
@@ -46,7 +47,7 @@ def collect_around(
     """The evidence on an installation, and what this machine (below `root`), its settings and the code add to it."""
     files = tuple(code)
     read = read_device_names(files) if files else None
-    gpus, absent = _gpus(root)
+    gpus, absent = _gpus(root, installation)
     if read is None:
         absent["devices_named"] = "name your code to have them looked for: `crashcart doctor train.py`"
     elif read.faults:
@@ -101,12 +102,17 @@ def read_installation(asked: Asked) -> Installation:
     )
 
 
-def _gpus(root: Path) -> tuple[tuple[GpuDevice, ...] | None, dict[str, str]]:
-    """The devices; none where there is no driver, None with the reason where there is one that does not answer."""
-    if not gpu.has_driver(root):
-        return (), {}
-    found = gpu.read_gpus(root)
-    return found, {} if found is not None else {"gpus": gpu.absent_reason(root)}
+def _gpus(root: Path, installation: Installation) -> tuple[tuple[GpuDevice, ...] | None, dict[str, str]]:
+    """The devices; none where there is no driver, None with the reason where there are some that cannot be asked."""
+    found = gpu.read_gpus(root) if gpu.has_driver(root) else ()
+    if found:
+        return found, {}
+    if found is None and not gpu.is_jetson(root):
+        return None, {"gpus": gpu.absent_reason(root)}
+    other = gpu.other_maker(root) or other_gpus(installation)
+    if other is None:
+        return found, {}
+    return None, {"gpus": f"only NVIDIA's own cards can be asked for, and there may be others: {other}"}
 
 
 def _written_to(variables: Mapping[str, str]) -> list[str]:

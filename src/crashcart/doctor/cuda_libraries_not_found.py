@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from crashcart.doctor._cuda import gpu_build, minor, needed, other_majors, with_libraries
-from crashcart.doctor._fix import install, quoted
+from crashcart.doctor._cuda import bring_libraries, gpu_build, looks_into_wheels, needed, other_majors
+from crashcart.doctor._fix import quoted
 from crashcart.evidence import GpuDevice
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Distribution, Installation, SharedLibrary
 from crashcart.rule import Rank, rule
-
-_LOOKS_INTO_WHEELS = (2, 14)
-"""The first release that is published with the extra `and-cuda`, and looks into those packages by itself."""
-_LOST_THE_WAY = ((2, 16), (2, 17))
-"""Reported: these do not find the libraries of their own extra."""
 
 
 @rule("D303", "cuda-libraries-not-found", Rank.ROOT)
@@ -45,7 +40,7 @@ def cuda_libraries_not_found(installation: Installation, gpus: tuple[GpuDevice, 
     found, facts = built
     reached = [each for each in installation.libraries if each.owner is not None]
     inside = [each for each in reached if (each.owner or "").startswith("nvidia/")]
-    if minor(found.version) < _LOOKS_INTO_WHEELS or minor(found.version) in _LOST_THE_WAY:
+    if not looks_into_wheels(found.version):
         reached = [each for each in reached if each not in inside]
     missing = [name for name in needed(facts) if all(each.name != name for each in reached)]
     if not missing:
@@ -108,8 +103,5 @@ def _remedies(
     if aside:
         folder = aside[0].path.rpartition("/")[0]
         yield f"`export LD_LIBRARY_PATH={quoted(folder)}:$LD_LIBRARY_PATH` before Python starts"
-    if minor(found.version) >= _LOOKS_INTO_WHEELS:
-        yield install(installation, *with_libraries(found.version))
-    else:
-        yield f"install CUDA {facts['cuda']} and cuDNN {facts['cudnn']}, and name their folder in LD_LIBRARY_PATH"
+    yield bring_libraries(installation, found, facts)
     yield "`python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"` must then list it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from crashcart.doctor._cuda import OTHER_GPUS
+from crashcart.doctor._cuda import other_gpus
 from crashcart.evidence import DeviceName, Environment, GpuDevice
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Installation
@@ -14,10 +14,11 @@ from crashcart.units import plural
 _CONSEQUENCE = {
     "placed": "TensorFlow moves the operation to another device without a word (soft placement is on): it runs, slowly",
     "required": "the first operation there fails",
+    "assigned": "the name alone uses nothing; what is put there later fails (PyTorch) or goes to another device (TensorFlow)",
     "listed": "the list is too short: IndexError",
     "visible": "CUDA shows the program no device from this entry of the list on",
 }
-_HARMLESS = frozenset({"placed", "visible"})
+_HARMLESS = frozenset({"placed", "visible", "assigned"})
 _MOST_LINES = 5
 
 
@@ -40,9 +41,10 @@ def device_not_here(
     ## How we know
 
     The names are read from the text of the files that were given; the devices are those that the driver shows and
-    CUDA_VISIBLE_DEVICES lets through. Names behind a test for devices, or in a `try`, are left out. Where devices of
-    other makers are set up (ROCm, Metal), nothing is said. What TensorFlow does without the device was measured with
-    2.21.
+    CUDA_VISIBLE_DEVICES lets through. Names behind a test for devices, or in a `try`, are left out. A name that is only
+    assigned (`device = "cuda"`) is a possible risk, and left out where the file assigns it again or asks anywhere what
+    there is. Where devices of other makers are set up (ROCm, Metal, Jetson), nothing is said. What TensorFlow does
+    without the device was measured with 2.21.
 
     ## What to do
 
@@ -51,7 +53,7 @@ def device_not_here(
     fault = (absent or {}).get("devices_named")
     if fault:
         yield _unread(fault)
-    if gpus is None or (installation is not None and installation.find(*OTHER_GPUS) is not None):
+    if gpus is None or (installation is not None and other_gpus(installation) is not None):
         return
     grouped: dict[tuple[str, str | None, bool, int], list[DeviceName]] = {}
     for each in devices_named:
@@ -92,10 +94,16 @@ def _finding(names: list[DeviceName], count: int, gpus: tuple[GpuDevice, ...]) -
         f"the code names {_called(names)}, and {_here(count)}",
         tuple(_facts(names, count, gpus)),
         (f"name a device that is there ({f'the last one is {count - 1}' if count else '`/CPU:0`, `cpu`'})", *asks),
-        Confidence.LIKELY if first.conditional else Confidence.CERTAIN,
+        _confidence(first),
         first.where,
         level=Level.RISK if first.use in _HARMLESS or first.conditional else Level.PROBLEM,
     )
+
+
+def _confidence(name: DeviceName) -> Confidence:
+    if name.use == "assigned":
+        return Confidence.POSSIBLE
+    return Confidence.LIKELY if name.conditional else Confidence.CERTAIN
 
 
 def _called(names: list[DeviceName]) -> str:
@@ -134,7 +142,7 @@ def _spot(name: DeviceName) -> str:
 
 def _question(name: DeviceName) -> str:
     """How many devices there are, in the words of the framework that the line belongs to."""
-    if "cuda" in (name.where.source or "").lower() and name.use == "required":
+    if "cuda" in (name.where.source or "").lower() and name.use in ("required", "assigned"):
         return "torch.cuda.device_count()"
     return 'len(tf.config.list_physical_devices("GPU"))'
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.doctor._fix import install, uninstall
+from crashcart.doctor._cuda import CPU_BUILDS, bring_libraries, gpu_build
+from crashcart.doctor._facts import parsed
+from crashcart.evidence import Environment
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.ground import GpuDevice
 from crashcart.installation import ImportAttempt, Installation
 from crashcart.rule import Rank, rule
 from crashcart.units import plural
 
-_CPU_BUILDS = ("tensorflow-cpu", "tf-nightly-cpu", "tensorflow-intel", "tensorflow-cpu-aws")
-
 
 @rule("D602", "gpu-not-seen", Rank.KIND)
 def gpu_not_seen(
-    attempts: tuple[ImportAttempt, ...], gpus: tuple[GpuDevice, ...], installation: Installation | None = None
+    attempts: tuple[ImportAttempt, ...],
+    gpus: tuple[GpuDevice, ...],
+    installation: Installation | None = None,
+    environment: Environment | None = None,
 ) -> Iterator[Finding]:
     """The driver shows a GPU, and the framework does not see it.
 
@@ -26,15 +29,19 @@ def gpu_not_seen(
 
     ## How we know
 
-    The driver lists its devices (NVML), the framework was imported in a child process and listed none.
+    The driver lists its devices (NVML), the framework was imported in a child process and listed none. Builds for the CPU
+    (tensorflow-cpu, torch +cpu, jax without its CUDA plugin) and a CUDA_VISIBLE_DEVICES that hides every device are somebody's
+    choice, and left alone: rules of their own tell of them.
 
     ## What to do
 
     Install the framework together with the CUDA libraries that it was built for; the finding names the command. If that is
-    done, look at CUDA_VISIBLE_DEVICES, and at the other findings about the driver and the libraries.
+    done, look at the other findings about the driver and the libraries.
     """
-    for each in attempts if gpus else ():
-        if each.exit_code == 0 and each.facts.get("gpus") == []:
+    variables = environment.variables if environment is not None else {}
+    hidden = _hides_all(variables.get("CUDA_VISIBLE_DEVICES"), len(gpus))
+    for each in attempts if gpus and not hidden else ():
+        if each.exit_code == 0 and each.facts.get("gpus") == [] and not _is_for_cpu(each, installation):
             yield Finding(
                 Cause.CUDA_MISMATCH,
                 f"{each.module} does not see the GPU",
@@ -48,10 +55,31 @@ def gpu_not_seen(
             )
 
 
+def _hides_all(value: str | None, count: int) -> bool:
+    """Whether CUDA shows no device for this CUDA_VISIBLE_DEVICES: the list ends at the first that is not there."""
+    first = value.partition(",")[0].strip() if value is not None else "0"
+    return first in ("", "NoDevFiles") or first.startswith("-") or (first.isdecimal() and int(first) >= count)
+
+
+def _is_for_cpu(attempt: ImportAttempt, installation: Installation | None) -> bool:
+    """Whether the build has no GPU code: by what it says itself, its name, its local version, or for want of a plugin."""
+    if attempt.facts.get("gpu_code") is False:
+        return True
+    version = parsed(str(attempt.facts.get("version") or ""))
+    if attempt.module == "torch":
+        return version is not None and version.local == "cpu"
+    if installation is None:
+        return False
+    if attempt.module == "jax":
+        jaxlib = installation.find("jaxlib")
+        with_cuda = jaxlib is not None and "cuda" in (jaxlib.version or "")
+        plugins = [each for each in installation.distributions if each.name.startswith("jax-cuda")]
+        return not with_cuda and not plugins
+    return installation.find(*CPU_BUILDS) is not None
+
+
 def _remedies(attempt: ImportAttempt, installation: Installation | None) -> Iterator[str]:
-    if installation is not None and attempt.module == "tensorflow":
-        cpu = installation.find(*_CPU_BUILDS)
-        if cpu is not None:
-            yield f"{uninstall(installation, cpu.name)}: it is a build without GPU support"
-        yield install(installation, f"tensorflow[and-cuda]=={attempt.facts.get('version')}")
-    yield "`CUDA_VISIBLE_DEVICES` must be unset or name a device; `nvidia-smi` must work in the same container"
+    built = gpu_build(installation) if installation is not None and attempt.module == "tensorflow" else None
+    if installation is not None and built is not None:
+        yield bring_libraries(installation, *built)
+    yield "`nvidia-smi` must work in the same container; `crashcart doctor` tells of the driver and the libraries"

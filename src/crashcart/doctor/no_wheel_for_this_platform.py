@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashcart.doctor._builds import change_release, newest_release, official
+from crashcart.doctor._builds import change_release, made_for_platform, newest_release, official
 from crashcart.doctor._facts import build, parsed
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Distribution, Installation, Interpreter
@@ -31,7 +31,8 @@ def no_wheel_for_this_platform(installation: Installation) -> Iterator[Finding]:
     ## How we know
 
     The list of wheels of every release, and the system, processor and C library that the interpreter says of itself.
-    Without TensorFlow in the environment or the plan, musl is worth a note and the rest nothing.
+    Without TensorFlow in the environment or the plan, musl is worth a note and the rest nothing. An installed wheel that
+    names this platform in its tags was built for it, and is left alone.
 
     ## What to do
 
@@ -39,6 +40,8 @@ def no_wheel_for_this_platform(installation: Installation) -> Iterator[Finding]:
     that the finding names.
     """
     found = official(installation)
+    if found is not None and made_for_platform(installation, found):
+        return
     if installation.interpreter.libc == "musl":
         if found is not None or installation.plan is None:
             yield _musl(found)

@@ -13,10 +13,13 @@ from crashcart.doctor._builds import (
     newest_release,
     official,
     pythons_of,
+    tags_fit,
     tensorflow_of,
     wanted,
 )
+from crashcart.doctor._change import Change
 from crashcart.doctor._facts import facts, minor_of
+from crashcart.doctor._fix import told
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.installation import Distribution, Installation
 from crashcart.rule import Rank, rule
@@ -35,8 +38,9 @@ def no_wheel_for_this_python(installation: Installation) -> Iterator[Finding]:
     ## How we know
 
     The list of wheels of every release, and the version, implementation and word size that the interpreter says of
-    itself. Where no TensorFlow is installed or planned it is a note: nothing fails of it yet. Builds of conda are
-    left alone, they have lists of their own; so are releases newer than the ones we know.
+    itself; of an installed TensorFlow, the tags of its wheel come before the list. Where no TensorFlow is installed or
+    planned it is a note: nothing fails of it yet. Builds that are not from the index (conda, NVIDIA, your own) are
+    left alone; so are releases newer than the ones we know.
 
     ## What to do
 
@@ -52,6 +56,10 @@ def no_wheel_for_this_python(installation: Installation) -> Iterator[Finding]:
         yield _finding(installation, found, *misfit)
     elif found is None:
         yield from _too_new_or_old(installation)
+    elif tags_fit(installation, found) is False:
+        yield _made_for_another(installation, found)
+    elif found.tags:
+        return  # a wheel for this Python lies there, whoever built it
     elif pythons_of(found.version) and installation.interpreter.minor not in pythons_of(found.version):
         yield _not_for_this_release(installation, found)
 
@@ -120,6 +128,18 @@ def _not_for_this_release(installation: Installation, found: Distribution) -> Fi
         ),
         tuple(_remedies(installation, found, pythons)),
         Confidence.CERTAIN if installation.plan is not None and found.pinned else Confidence.LIKELY,
+    )
+
+
+def _made_for_another(installation: Installation, found: Distribution) -> Finding:
+    minor, pythons = installation.interpreter.minor, pythons_of(found.version)
+    again = told(installation, Change(again=((found.name, found.version or ""),)))
+    return Finding(
+        Cause.LIBRARY_CONFLICT,
+        f"the {found.name} {found.version} that lies here was not made for Python {minor}",
+        (f"its wheel is for {', '.join(found.tags[:3])}", f"it lies in {found.folder or 'the path'}"),
+        tuple(_remedies(installation, found, pythons)) if pythons and minor not in pythons else (again,),
+        Confidence.CERTAIN,
     )
 
 

@@ -29,8 +29,9 @@ def several_openmp_runtimes(installation: Installation, environment: Environment
     ## How we know
 
     The files that packages brought, in the folders where they keep libraries. On Linux two copies with the same name
-    are one to the loader, so only different names count; on macOS every path is a copy of its own. Whether they meet
-    depends on what one program imports, so it is a risk, not a problem.
+    are one to the loader, so only different names count; on macOS every path is a copy of its own, and wheels that bring
+    one each (PyTorch, scikit-learn) are ordinary: a note, unless KMP_DUPLICATE_LIB_OK tells of trouble. Whether they meet
+    depends on what one program imports, so it is never a problem.
 
     ## What to do
 
@@ -38,10 +39,12 @@ def several_openmp_runtimes(installation: Installation, environment: Environment
     KMP_DUPLICATE_LIB_OK.
     """
     copies = _copies(installation)
-    if len(copies) > 1:
-        yield _several(installation, copies)
     value = environment.variables.get("KMP_DUPLICATE_LIB_OK", "") if environment is not None else ""
-    if value.lower() in _ON:
+    hidden = value.lower() in _ON
+    if len(copies) > 1:
+        ordinary = installation.interpreter.system == "Darwin" and not hidden
+        yield _several(installation, copies, Level.NOTE if ordinary else Level.RISK)
+    if hidden:
         yield _hidden(value, copies)
 
 
@@ -54,7 +57,7 @@ def _copies(installation: Installation) -> list[SharedLibrary]:
     return list(found.values())
 
 
-def _several(installation: Installation, copies: list[SharedLibrary]) -> Finding:
+def _several(installation: Installation, copies: list[SharedLibrary], level: Level) -> Finding:
     in_conda = installation.interpreter.kind == "conda"
     names = ", ".join(sorted({each.name for each in copies}))
     return Finding(
@@ -68,7 +71,7 @@ def _several(installation: Installation, copies: list[SharedLibrary]) -> Finding
             "it matters only if one process loads two of them: import your packages together once; OMP: Error #15 says so",
         ),
         Confidence.POSSIBLE,
-        level=Level.RISK,
+        level=level,
     )
 
 

@@ -23,8 +23,10 @@ _MARK = "crashcart-attempt "
 # What is done with each framework after the import: a first operation, and for TensorFlow a layer, which loads Keras.
 _STEPS = {
     "tensorflow": "float(module.reduce_sum(module.keras.layers.Dense(2)(module.ones((2, 2)))));"
-    " facts['gpus'] = [each.name for each in module.config.list_physical_devices('GPU')]",
-    "torch": "float(module.ones(2, 2).sum()); facts['gpus'] = [f'cuda:{index}' for index in range(module.cuda.device_count())]",
+    " facts['gpus'] = [each.name for each in module.config.list_physical_devices('GPU')];"
+    " facts['gpu_code'] = module.test.is_built_with_gpu_support()",
+    "torch": "float(module.ones(2, 2).sum()); facts['gpus'] = [f'cuda:{index}' for index in range(module.cuda.device_count())];"
+    " facts['gpu_code'] = bool(module.version.cuda or getattr(module.version, 'hip', None))",
     "jax": "float(module.numpy.ones(2).sum());"
     " facts['gpus'] = [str(each) for each in module.devices() if each.platform != 'cpu']",
 }

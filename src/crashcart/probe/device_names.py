@@ -2,7 +2,8 @@
 
 Covers: TensorFlow's names (`tf.device("/GPU:1")`, strategies), PyTorch's (`"cuda:1"`, `.cuda(1)`), indices into lists of
 devices (`gpus[1]`), and what the code writes to CUDA_VISIBLE_DEVICES. A name behind a condition that asks for devices, or
-in a `try`, is left out: such code expects that they may be missing.
+in a `try`, is left out: such code expects that they may be missing. So is a name that is only assigned (`device = "cuda"`) where
+the file assigns it again, or asks somewhere what there is.
 Does not cover: names that are put together at run time, and code in other files.
 """
 
@@ -12,6 +13,7 @@ import ast
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +32,7 @@ _TENSORFLOW = re.compile(r"(?:/job:localhost)?(?:/replica:0)?(?:/task:0)?/?(?:de
 _TORCH = re.compile(r"cuda(?::(\d{1,4}))?")
 _ASKS = re.compile(r"gpu|cuda|avail|device|strategy", re.IGNORECASE)
 _LISTS = frozenset({"list_physical_devices", "list_logical_devices", "get_visible_devices"})
+_QUESTIONS = _LISTS | {"is_available", "device_count", "is_gpu_available", "is_built_with_cuda", "num_gpus"}
 _PLACES = frozenset({"device", "MirroredStrategy", "OneDeviceStrategy", "CentralStorageStrategy", "to"})
 _NUMBERED = frozenset({"cuda", "set_device"})
 _KEYWORDS = frozenset({"device", "devices", "map_location", "compute_devices"})
@@ -68,6 +71,10 @@ class _Known:
     lists: set[str] = field(default_factory=set)
     hard: bool = False
     """Whether soft placement is turned off."""
+    asks: bool = False
+    """Whether it asks anywhere which devices there are."""
+    assigned: Counter[str] = field(default_factory=Counter)
+    """How often a value is given to each name."""
 
 
 def read_device_names(files: Iterable[str]) -> CodeRead:
@@ -142,6 +149,10 @@ def _learn(tree: ast.Module, known: _Known) -> None:
             known.lists |= {each.id for each in node.targets if isinstance(each, ast.Name)}
         elif isinstance(node, ast.Call) and _name(node.func) == "set_soft_device_placement":
             known.hard |= any(isinstance(each, ast.Constant) and each.value is False for each in node.args)
+        elif isinstance(node, ast.Name | ast.Attribute):
+            called = _name(node)
+            known.asks |= called in _QUESTIONS
+            known.assigned[called or ""] += isinstance(node.ctx, ast.Store)
 
 
 def _named(tree: ast.Module, piece: _Piece, known: _Known, faults: list[str]) -> list[DeviceName]:
@@ -176,6 +187,13 @@ def _lists_gpus(node: ast.expr) -> bool:
         return False
     given = [*node.args, *(each.value for each in node.keywords)]
     return any(isinstance(each, ast.Constant) and each.value == "GPU" for each in given)
+
+
+def _is_torch(node: ast.expr) -> bool:
+    """`"cuda:1"` or `torch.device("cuda:1")`: a value, which alone uses no device."""
+    if isinstance(node, ast.Call):
+        return _name(node.func) == "device" and bool(node.args) and _is_torch(node.args[0])
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_TORCH.fullmatch(node.value))
 
 
 class _Visitor(ast.NodeVisitor):
@@ -223,6 +241,20 @@ class _Visitor(ast.NodeVisitor):
         self.generic_visit(node)
         self._guards -= bool(node.handlers)
 
+    def visit_Match(self, node: ast.Match) -> None:
+        asks = _ASKS.search(ast.unparse(node.subject)) is not None
+        self._conditions += 1
+        self._guards += asks
+        self.generic_visit(node)
+        self._guards -= asks
+        self._conditions -= 1
+
+    def visit_match_case(self, node: ast.match_case) -> None:
+        asks = node.guard is not None and _ASKS.search(ast.unparse(node.guard)) is not None
+        self._guards += asks
+        self.generic_visit(node)
+        self._guards -= asks
+
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
         asks = _ASKS.search(ast.unparse(node.values[0])) is not None
         self._guards += asks
@@ -233,7 +265,7 @@ class _Visitor(ast.NodeVisitor):
         name = _name(node.func)
         if name in _PLACES:
             for each in node.args:
-                self._text(each)
+                self._text(each, "assigned" if name == "device" and _is_torch(each) else None)
         elif name in _NUMBERED and len(node.args) == 1:
             self._number(node)
         elif name in ("setdefault", "putenv") and len(node.args) == 2:
@@ -244,12 +276,17 @@ class _Visitor(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        names = [each.id for each in node.targets if isinstance(each, ast.Name)]
+        value = isinstance(node.value, ast.Constant) or _is_torch(node.value)
+        again = value and any(self._known.assigned[each] > 1 for each in names)
+        self._guards += again
         for target in node.targets:
             if isinstance(target, ast.Subscript):
                 self._environment(target.slice, node.value)
-            elif isinstance(target, ast.Name) and "device" in target.id.lower():
-                self._text(node.value)
+        if any("device" in each.lower() for each in names):
+            self._text(node.value, "assigned")
         self.generic_visit(node)
+        self._guards -= again
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         listed = _lists_gpus(node.value) or (isinstance(node.value, ast.Name) and node.value.id in self._known.lists)
@@ -260,17 +297,17 @@ class _Visitor(ast.NodeVisitor):
             self._add(node, 0, "listed")  # gpus[-1]: the last one, so there must be one
         self.generic_visit(node)
 
-    def _text(self, node: ast.expr) -> None:
+    def _text(self, node: ast.expr, use: str | None = None) -> None:
         if isinstance(node, ast.List | ast.Tuple):
             for each in node.elts:
-                self._text(each)
+                self._text(each, use)
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             return
         tensorflow, torch = _TENSORFLOW.fullmatch(node.value), _TORCH.fullmatch(node.value)
         if tensorflow:
-            self._add(node, int(tensorflow[1]), "required" if self._known.hard else "placed")
+            self._add(node, int(tensorflow[1]), use or ("required" if self._known.hard else "placed"))
         elif torch:
-            self._add(node, int(torch[1] or 0), "required")
+            self._add(node, int(torch[1] or 0), use or "required")
 
     def _number(self, node: ast.Call) -> None:
         given = node.args[0]
@@ -284,7 +321,7 @@ class _Visitor(ast.NodeVisitor):
             self._add(value, index, "visible")
 
     def _add(self, node: ast.expr, index: int, use: str) -> None:
-        if self._guards:
+        if self._guards or (use == "assigned" and self._known.asks):
             return
         line = self._lines[node.lineno - 1].strip()[:_MOST_CHARACTERS] if node.lineno <= len(self._lines) else None
         piece = self._piece

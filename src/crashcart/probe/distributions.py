@@ -1,7 +1,7 @@
 """What is installed in a Python environment, from its metadata on disk; nothing of it is imported.
 
-Covers: `*.dist-info` (METADATA, INSTALLER, direct_url.json), `*.egg-info` and `*.egg-link` in the directories of a search path,
-what conda wrote down, the remains of interrupted installations, and what cannot be read.
+Covers: `*.dist-info` (METADATA, INSTALLER, WHEEL, direct_url.json), `*.egg-info` and `*.egg-link` in the directories of a
+search path, what conda wrote down, the remains of interrupted installations, and what cannot be read.
 Does not cover: zipped eggs, modules and their files (`modules.py`), the interpreter itself (`interpreter.py`).
 """
 
@@ -19,6 +19,7 @@ from crashcart.redact import redact_value
 
 # The headers of the largest METADATA seen (a package with 200 extras) take 60 KB; the description behind them is not read.
 _MOST_METADATA_BYTES = 256 << 10
+_MOST_ADDRESS_CHARACTERS = 300
 # pip renames what it is about to replace: a tilde for the first letter, and such characters for more where that is taken.
 _FOLDED_NAME = re.compile(r"~[-~.=%0-9]*(?P<rest>[A-Za-z_].*)")
 _CONDA_RECORD = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-[^-]+\.json")
@@ -165,25 +166,33 @@ def _read(entry: Path, name: str, version: str) -> Distribution:
         fault=fault,
         entry=entry.name,
         origin=_origin(entry) if folder else None,
+        tags=_tags(entry) if folder else (),
     )
 
 
 def _origin(entry: Path) -> str | None:
-    """What direct_url.json says, without passwords; installers write it where they did not ask an index (PEP 610)."""
+    """Where it was installed from, without passwords (PEP 610); without a readable address, the file's own name: no index gave it
+    all the same."""
     if entry.suffix == ".egg-info":
         return None if split_name(entry.name) else str(entry.parent)
-    text = _text(entry / "direct_url.json")[0]
+    file = entry / "direct_url.json"
+    text, fault = _text(file)
+    if fault is not None:
+        return None
     try:
-        said = json.loads(text) if text else None
+        said = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(said, dict):
-        return None
-    url, vcs = said.get("url"), said.get("vcs_info")
+        said = None
+    url = said.get("url") if isinstance(said, dict) else None
     if not isinstance(url, str) or not url:
-        return None
+        return file.name
+    vcs = said.get("vcs_info")
     kind, commit = (vcs.get("vcs"), vcs.get("commit_id")) if isinstance(vcs, dict) else (None, None)
-    return redact_value(f"{kind}+{url}@{commit}" if kind and commit else url)
+    return redact_value(f"{kind}+{url}@{commit}" if kind and commit else url[:_MOST_ADDRESS_CHARACTERS])
+
+
+def _tags(entry: Path) -> tuple[str, ...]:
+    return tuple(_headers(_text(entry / "WHEEL")[0]).get("tag", ()))
 
 
 def _requires(entry: Path, headers: dict[str, list[str]]) -> tuple[str, ...]:

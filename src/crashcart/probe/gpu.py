@@ -16,11 +16,26 @@ from crashcart.probe._read import ROOT, exists, under
 
 # The control device of the driver; its table in /proc; and the paravirtual device of Windows' Linux subsystem.
 _DRIVER_SIGNS = ("/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg")
+# The GPU of NVIDIA's Jetson boards, whose driver had no NVML for long, and the release of their system.
+_JETSON_SIGNS = ("/dev/nvhost-gpu", "/etc/nv_tegra_release")
+_AMD_SIGN = "/dev/kfd"
 
 
 def has_driver(root: Path = ROOT) -> bool:
     """Whether an NVIDIA driver seems to be there at all; without one, the machine has no GPU for us."""
     return any(exists(Path(under(root, sign))) for sign in _DRIVER_SIGNS)
+
+
+def is_jetson(root: Path = ROOT) -> bool:
+    """Whether this is a board of NVIDIA's with a GPU of its own kind, which NVML need not show."""
+    return any(exists(Path(under(root, sign))) for sign in _JETSON_SIGNS)
+
+
+def other_maker(root: Path = ROOT) -> str | None:
+    """A sign of devices that NVML does not show, in words; None where there is none."""
+    if is_jetson(root):
+        return "a Jetson board"
+    return f"AMD's driver ({_AMD_SIGN})" if exists(Path(under(root, _AMD_SIGN))) else None
 
 
 def read_gpus(root: Path = ROOT) -> tuple[GpuDevice, ...] | None:

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from crashcart.doctor import examine_ground
-from crashcart.doctor.collect import collect
+from crashcart.doctor.collect import collect, collect_around
 from crashcart.finding import Level
 from tests.nvml.driver import GIB, Driver, Gpu
+from tests.unit.doctor.ground import state
 
 DOCTOR = """
 import json, os, pathlib
 from crashcart.doctor import examine_ground
-from crashcart.doctor.collect import collect
+from crashcart.doctor.collect import collect, collect_around
 code = [os.environ["CODE"]] if "CODE" in os.environ else []
 evidence = collect(code=code, root=pathlib.Path(os.environ["ROOT"]))
 report = examine_ground(evidence)
@@ -68,6 +69,23 @@ def test_without_a_driver_there_are_no_devices(tmp_path: Path) -> None:
     evidence = collect(root=tmp_path)
     assert evidence.gpus == ()
     assert "gpus" not in evidence.absent and "train.py" in evidence.absent["devices_named"]
+
+
+@pytest.mark.parametrize("sign", ["dev/kfd", "dev/nvhost-gpu", "etc/nv_tegra_release"])
+def test_devices_that_cannot_be_asked_for_are_unknown(tmp_path: Path, sign: str) -> None:
+    (tmp_path / sign).parent.mkdir()
+    (tmp_path / sign).write_text("")
+    evidence = collect(root=tmp_path)
+    assert evidence.gpus is None and "others" in evidence.absent["gpus"]
+
+
+@pytest.mark.parametrize(
+    "package", [("torch", "2.4.1+rocm6.1"), ("torch", "2.6.0+xpu"), ("tensorflow-rocm", "2.14.0.600")]
+)
+def test_with_a_build_for_other_devices_they_are_unknown(tmp_path: Path, package: tuple[str, str]) -> None:
+    installed = state(dict([package])).installation
+    assert collect_around(installed, root=tmp_path).gpus is None
+    assert collect_around(state({"torch": "2.4.1+cu124"}).installation, root=tmp_path).gpus == ()
 
 
 def test_only_telling_variables_are_kept_and_secrets_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ NO: list[dict[str, Any]] = [
     {"has": {"numpy": ""}},
     {"has": {"keras": "", "numpy": ""}},
     {"lacks": ["tf-keras", "keras"]},
+    {"lacks": ["keras-nightly"]},
     {"python": ">=3.12"},
     {"system": ["Darwin"]},
     {"architecture": ["arm64"]},

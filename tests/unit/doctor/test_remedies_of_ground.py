@@ -13,6 +13,7 @@ from crashcart.doctor._builds import (
     newest_release,
     official,
     pythons_of,
+    tags_fit,
     wanted,
 )
 from crashcart.doctor._cuda import gpu_build, needed, with_libraries
@@ -50,7 +51,7 @@ def test_what_nothing_fits_has_none() -> None:
 
 @pytest.mark.parametrize("version", ["2.14.0", "2.14.1", "2.15.0", "2.15.1", "2.21.0"])
 def test_libraries_come_without_a_tensorrt_that_cannot_be_had(version: str) -> None:
-    found = with_libraries(version)
+    found = with_libraries(Distribution("tensorflow", version))
     assert found[0].partition("==")[2] in facts("tensorflow")["releases"]
     assert not any("tensorrt" in each for each in found)
     assert found[0].startswith("tensorflow[and-cuda]==") or any(
@@ -103,7 +104,13 @@ def test_another_environment_by_the_tool_of_this_one(tool: str, system: str, beg
         (Distribution("tensorflow", "2.18.1", installer="conda"), False),
         (Distribution("tensorflow", "2.17.0+nv25.02", installer="pip"), False),
         (Distribution("tensorflow-rocm", "2.14.0.600", installer="pip"), False),
-        (Distribution("tensorflow", None), True),
+        (Distribution("tensorflow", None, installer="pip"), True),
+        (Distribution("tensorflow", "2.18.1", installer="uv"), True),
+        (Distribution("tensorflow", "2.18.1", installer="Poetry 1.8.2"), True),
+        (Distribution("tensorflow", "2.18.1", installer="pdm"), True),
+        (Distribution("tensorflow", "2.18.1", installer="installer"), False),
+        (Distribution("tensorflow", "2.18.1"), False),
+        (Distribution("tensorflow", "2.18.1", installer="pip", origin="file:///tensorflow.whl"), False),
     ],
 )
 def test_builds_of_others_are_not_the_official_wheel(found: Distribution, is_official: bool) -> None:
@@ -160,3 +167,29 @@ def test_only_the_packages_of_other_pythons_are_taken_off_the_path() -> None:
     for given, command in ((f"{old}:/my lib:{older}", "export PYTHONPATH='/my lib'"), (old, "unset PYTHONPATH")):
         found = _settings({"PYTHONPATH": given})
         assert found and all(each.remedy[0].startswith(f"`{command}`, and") for each in found)
+
+
+def test_a_planned_wheel_is_the_indexs_own_unless_an_address_is_named() -> None:
+    of_index = replace(environment(Distribution("tensorflow", "2.18.1")), plan="requirements.txt")
+    assert official(of_index) is not None
+    named = Distribution("tensorflow", "2.18.1", installer="pip", origin="https://example.org/tensorflow.whl")
+    assert official(replace(of_index, distributions=(named,))) is None
+
+
+@pytest.mark.parametrize(
+    ("tags", "fits"),
+    [
+        ((), None),
+        (("cp311-cp311-linux_x86_64",), True),
+        (("cp39-cp39-linux_x86_64", "cp311-cp311-linux_x86_64"), True),
+        (("py3-none-any",), True),
+        (("cp38-abi3-linux_x86_64",), True),
+        (("cp312-abi3-linux_x86_64",), False),
+        (("cp310-cp310-manylinux_2_17_x86_64",), False),
+        (("cp31-cp31-linux_x86_64",), False),
+        (("junk",), True),
+    ],
+)
+def test_tags_of_a_wheel(tags: tuple[str, ...], fits: bool | None) -> None:
+    found = Distribution("tensorflow", "2.18.1", tags=tags)
+    assert tags_fit(environment(found), found) is fits

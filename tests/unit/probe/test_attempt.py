@@ -24,6 +24,8 @@ WORKS = """
 __version__ = "9.9"
 class cuda:
     device_count = staticmethod(lambda: 2)
+class version:
+    cuda = "12.4"
 class ones:
     def __init__(self, *shape): pass
     def sum(self): return 4.0
@@ -34,7 +36,13 @@ def test_a_framework_that_works_tells_its_version_and_devices(framework: Path) -
     framework.write_text(WORKS)
     tried = attempt(sys.executable, "torch")
     assert (tried.exit_code, tried.signal, tried.output) == (0, None, "")
-    assert tried.facts == {"version": "9.9", "gpus": ["cuda:0", "cuda:1"]}
+    assert tried.facts == {"version": "9.9", "gpus": ["cuda:0", "cuda:1"], "gpu_code": True}
+
+
+def test_a_build_without_gpu_code_tells_that(framework: Path) -> None:
+    framework.write_text(WORKS.replace('"12.4"', "None").replace("lambda: 2", "lambda: 0"))
+    facts = attempt(sys.executable, "torch").facts
+    assert facts["gpus"] == [] and facts["gpu_code"] is False
 
 
 def test_an_exception_is_in_the_output(framework: Path) -> None:

@@ -31,7 +31,9 @@ def named(tmp_path: Path, source: str) -> list[tuple[int, str, int | None]]:
         ("model.cuda(1)", 1, "required"),
         ("torch.cuda.set_device(2)", 2, "required"),
         ('torch.load("x", map_location="cuda:3")', 3, "required"),
-        ('device = "cuda:1"', 1, "required"),
+        ('device = "cuda:1"', 1, "assigned"),
+        ('class C:  device = "/GPU:1"', 1, "assigned"),
+        ('device = torch.device("cuda:1")', 1, "assigned"),
         ('x = tf.config.list_physical_devices("GPU")[1]', 1, "listed"),
         ('x = tf.config.list_physical_devices("GPU")[-1]', 0, "listed"),
         ('os.environ["CUDA_VISIBLE_DEVICES"] = "2"', 2, "visible"),
@@ -90,6 +92,14 @@ GUARDED = [
     'gpus = tf.config.list_physical_devices("GPU")\nassert gpus\ngrow(gpus[0])\n',
     'try:\n    model.to("cuda:1")\nexcept RuntimeError:\n    pass\n',
     "while devices:\n    model.cuda(1)\n",
+    'device = "cuda"\nif not torch.cuda.is_available():\n    device = "cpu"\nmodel.to(device)\n',
+    'device = torch.device("cuda")\nif not torch.cuda.is_available():\n    device = torch.device("cpu")\n',
+    'DEVICE = "cuda"\nprint(torch.cuda.device_count())\n',
+    'class Options:\n    device = "cuda:1"\n\n    def check(self):\n        return torch.cuda.is_available()\n',
+    'device = "/GPU:1"\nif arguments.small:\n    device = "/CPU:0"\n',
+    'device = torch.device("cuda")\nif arguments.small:\n    device = torch.device("cpu")\n',
+    'match count:\n    case 1 if torch.cuda.is_available():\n        x.to("cuda")\n',
+    'match torch.cuda.is_available():\n    case True:\n        x.to("cuda")\n',
 ]
 
 
@@ -107,6 +117,17 @@ def test_another_condition_is_told(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text('def run():\n    if verbose:\n        model.to("cuda:1")\n')
     (found,) = read_device_names([str(tmp_path / "train.py")]).names
     assert found.conditional and found.where.function == "run" and found.where.source == 'model.to("cuda:1")'
+
+
+def test_a_case_without_a_question_is_a_condition(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text('match mode:\n    case "train":\n        model.to("cuda:1")\n')
+    (found,) = read_device_names([str(tmp_path / "train.py")]).names
+    assert found.conditional
+
+
+def test_what_uses_a_device_is_told_although_the_file_asks_elsewhere(tmp_path: Path) -> None:
+    source = 'print(torch.cuda.is_available())\nmodel.to("cuda:1")\n'
+    assert named(tmp_path, source) == [(1, "required", 2)]
 
 
 def test_the_main_block_of_a_script_is_no_condition(tmp_path: Path) -> None:

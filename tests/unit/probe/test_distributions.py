@@ -22,6 +22,29 @@ def _entry(site: Path, name: str, metadata: bytes | str | None = GOOD, **files: 
     return entry
 
 
+def test_where_a_wheel_came_from_and_what_it_is_for(tmp_path: Path) -> None:
+    wheel = "Wheel-Version: 1.0\nTag: cp311-cp311-linux_x86_64\nTag: cp311-cp311-manylinux1_x86_64\n"
+    address = '{"archive_info": {}, "url": "https://ada:secret@example.org/tensorflow.whl"}'
+    _entry(tmp_path, "demo-1.2.dist-info", WHEEL=wheel, **{"direct_url.json": address})
+    (found,) = read_distributions([str(tmp_path)]).distributions
+    assert found.tags == ("cp311-cp311-linux_x86_64", "cp311-cp311-manylinux1_x86_64")
+    assert found.origin is not None and found.origin.endswith("example.org/tensorflow.whl")
+    assert "secret" not in found.origin
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{" * 9000, '{"url": 3}', "\x00"])
+def test_an_origin_that_cannot_be_read_is_one_all_the_same(tmp_path: Path, text: str) -> None:
+    _entry(tmp_path, "demo-1.2.dist-info", **{"direct_url.json": text})
+    (found,) = read_distributions([str(tmp_path)]).distributions
+    assert (found.origin, found.tags, found.fault) == ("direct_url.json", (), None)
+
+
+def test_what_an_index_gave_has_no_origin(tmp_path: Path) -> None:
+    _entry(tmp_path, "demo-1.2.dist-info")
+    (found,) = read_distributions([str(tmp_path)]).distributions
+    assert (found.origin, found.tags) == (None, ())
+
+
 def test_what_metadata_says(tmp_path: Path) -> None:
     _entry(tmp_path, "Demo_Thing-1.2.dist-info", INSTALLER="pip\n")
     (found,) = read_distributions([str(tmp_path)]).distributions
