@@ -162,6 +162,8 @@ class Plan:
     """What was not understood, each with its place and the reason."""
     missing: tuple[str, ...] = ()
     """Files that it includes and that cannot be read, each with its place and the reason."""
+    circular: tuple[str, ...] = ()
+    """Files that include themselves, each with its place."""
     tool: str = "pip"
 
 
@@ -179,7 +181,8 @@ class Conflict:
     """Requirements of a plan that no release meets."""
 
     kind: str
-    """ranges (they exclude each other), no-wheel (for this Python), no-release, refuses (it stops on purpose), missing-file."""
+    """ranges (they exclude each other), no-wheel (for this Python), no-release, refuses (it stops on purpose), missing-file,
+    includes-itself."""
     package: str
     asked: tuple[str, ...]
     """Who asks for what, a sentence each."""

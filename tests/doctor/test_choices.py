@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bench.doctor.choices import compare
 
+KNOWN_DIFFERENCES: tuple[str, ...] = ()
+"""Facts and records have dates of their own: after a refresh of one alone, name here what it moved, and why it may stay."""
+
 
 def test_plans_get_what_pip_chose() -> None:
-    """Facts and records have dates of their own: a refresh of one alone may move a few of the newest versions."""
     found = compare()
-    assert found.plans >= 10
-    assert found.same >= 0.8 * (found.same + len(found.other)), found.other
+    assert found.plans >= 10 and found.same >= 200
+    assert found.other == KNOWN_DIFFERENCES

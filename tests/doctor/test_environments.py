@@ -14,6 +14,9 @@ from bench.doctor.judge import Judged, arguments, judge, variables
 from bench.doctor.manifest import ENVIRONMENTS
 from crashcart.cli.main import main
 
+JUDGED: set[str] = set()
+"""The broken environments in which everything was found, in this run."""
+
 
 def judged(
     environment: Environment, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -45,9 +48,22 @@ def test_environment(
     assert (found.missed, found.false, found.failed) == ([], [], [])
     for each in found.document["findings"]:
         assert each["level"] == "note" or each["remedy"], each["headline"]
+    if not environment.right:
+        JUDGED.add(environment.name)
 
 
 def test_there_are_enough_of_both_kinds() -> None:
     assert sum(not each.right for each in ENVIRONMENTS) >= 30
     assert sum(each.right for each in ENVIRONMENTS) >= 6
     assert len({each.name for each in ENVIRONMENTS}) == len(ENVIRONMENTS)
+
+
+def test_enough_broken_ones_were_judged_here(request: pytest.FixtureRequest) -> None:
+    """The last test of this file: it counts what really ran, not what the manifests list."""
+    asked = [each for each in request.session.items if each.name.startswith("test_environment[")]
+    if len(asked) < len(ENVIRONMENTS):
+        pytest.skip(f"only {len(asked)} of the {len(ENVIRONMENTS)} environments were asked for")
+    absent = sorted({each.python for each in ENVIRONMENTS if interpreter(each.python) is None})
+    if absent and len(JUDGED) < 25:
+        pytest.skip(f"only {len(JUDGED)} broken environments were judged: no Python {', '.join(absent)} here")
+    assert len(JUDGED) >= 25

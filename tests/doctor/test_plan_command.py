@@ -79,3 +79,44 @@ def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], words: list
     found, out, err = ask(capsys, *words)
     assert (found, out) == (status, "")
     assert said in err and "Traceback" not in err and len(err.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["good.txt", "train.py"], "good.txt is a plan and train.py is code"),
+        (["good.txt", "nosuchfile.py"], "good.txt is a plan and nosuchfile.py is code"),
+        (["--import", "good.txt"], "--import needs what is installed"),
+    ],
+)
+def test_nothing_that_was_asked_is_left_out_in_silence(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    (folder / "good.txt").write_text("tensorflow\n")
+    (folder / "train.py").write_text("import tensorflow\n")
+    found, out, err = ask(capsys, *words)
+    assert (found, out) == (2, "")
+    assert said in err and len(err.splitlines()) == 2
+
+
+def test_no_secret_of_a_plan_gets_into_any_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "environment.yml").write_text(
+        "dependencies:\n  - python=3.11\n  - numpy\n  - pip:\n    - tensorflow==2.15.0\n"
+        "    - -e git+https://me:hunter2@code.example/it.git\n"
+        "variables:\n  AWS_SECRET_ACCESS_KEY: hunter2\n  TF_TOKEN: hunter2\n  TF_FORCE_GPU_ALLOW_GROWTH: 'true'\n"
+    )
+    _, text, _ = ask(capsys, "environment.yml", "--html", "page.html")
+    _, document, _ = ask(capsys, "environment.yml", "--json")
+    page = (folder / "page.html").read_text()
+    assert "[redacted]@code.example" in "".join(text.split())
+    assert "TF_FORCE_GPU_ALLOW_GROWTH" in page
+    for each in (text, document, page):
+        assert "hunter2" not in each and "AWS_SECRET_ACCESS_KEY" not in each
+
+
+def test_a_file_that_includes_itself_is_said_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "requirements.txt").write_text("tensorflow\n-r requirements.txt\n-c requirements.txt\n-r more.txt\n")
+    (folder / "more.txt").write_text("-r requirements.txt\n")
+    status, out, _ = ask(capsys, "requirements.txt", "--python-version", "3.11", "--json")
+    headlines = [each["headline"] for each in json.loads(out)["findings"] if each["code"] == "D701"]
+    assert (status, headlines) == (1, ["requirements.txt cannot be installed: a file includes itself"])

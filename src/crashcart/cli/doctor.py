@@ -66,6 +66,7 @@ def examined(
 
     plans = [each for each in files if is_plan(each)]
     _check(files, plans, python_version)
+    _check_what_goes_together(files, plans, attempt)
     if plans:
         evidence = collect_plan(plans, python, python_version)
         return examine_ground(evidence), evidence
@@ -91,4 +92,19 @@ def _check(files: Sequence[str], plans: Sequence[str], version: str | None) -> N
         raise UsageError(
             f"{others[0]} is neither a plan nor code",
             "Expected requirements.txt, pyproject.toml, environment.yml, .py or .ipynb.",
+        )
+
+
+def _check_what_goes_together(files: Sequence[str], plans: Sequence[str], attempt: bool) -> None:
+    """A plan is judged for any machine, and nothing of it is installed."""
+    code = [each for each in files if each not in plans]
+    if plans and code:
+        raise UsageError(
+            f"{plans[0]} is a plan and {code[0]} is code: they are judged apart",
+            f"Ask twice: `crashcart doctor {plans[0]}`, `crashcart doctor {code[0]}`.",
+        )
+    if plans and attempt:
+        raise UsageError(
+            f"--import needs what is installed, and {plans[0]} is a plan",
+            "Install it, then: `crashcart doctor --import --python PATH`.",
         )

@@ -31,7 +31,7 @@ def planned(plan: Plan, asked: Interpreter, python: str | None = None) -> Instal
     wanted = [each for each in plan.wanted if holds(Marker(each.marker) if each.marker else None, interpreter)]
     pip, conda = [each for each in wanted if each.by != "conda"], [each for each in wanted if each.by == "conda"]
     search, chosen = _chosen(interpreter, pip, conda)
-    conflicts = [Conflict("missing-file", plan.file, (each,)) for each in plan.missing]
+    conflicts = [*_includes(plan)]
     unread = list(plan.unread)
     if chosen is None and search.exhausted:
         unread.append(f"{plan.file}: what pip would choose was not found in reasonable time")
@@ -47,6 +47,14 @@ def planned(plan: Plan, asked: Interpreter, python: str | None = None) -> Instal
         conflicts=tuple(conflicts),
         unread=tuple(unread),
     )
+
+
+def _includes(plan: Plan) -> Iterator[Conflict]:
+    """Included files that stop the installer."""
+    if plan.missing:
+        yield Conflict("missing-file", plan.file, tuple(dict.fromkeys(plan.missing)))
+    if plan.circular:
+        yield Conflict("includes-itself", plan.file, plan.circular)
 
 
 def _interpreter(plan: Plan, asked: Interpreter, python: str | None) -> Interpreter:

@@ -68,7 +68,11 @@ class Search:
             ask = Ask("", f"{each.place} asks for {each.name}{each.specifier}", SpecifierSet(each.specifier), each)
             (self._limits if each.constraint else asks).setdefault(each.name, []).append(ask)
             self._extras[each.name] = (*self._extras.get(each.name, ()), *each.extras)
-        found = self._search({}, asks)
+        try:
+            found = self._search({}, asks)
+        except RecursionError:
+            self.exhausted = True
+            return None
         return found if isinstance(found, dict) else None
 
     def _search(
@@ -77,7 +81,7 @@ class Search:
         """A choice for everything that is asked for, or the packages whose choices are to blame."""
         name = _next(asks, chosen)
         if name is None:
-            return chosen
+            return self._with_unknown(chosen, asks)
         here = [*asks[name], *self._limits.get(name, ())]
         candidates = self._candidates(name, here)
         needed = here if candidates else self._essential(name, here)
@@ -100,6 +104,23 @@ class Search:
                 return found
             blamed |= found - {name}
         return frozenset(blamed)
+
+    def _with_unknown(
+        self, chosen: Mapping[str, str | None], asks: Mapping[str, list[Ask]]
+    ) -> dict[str, str | None] | frozenset[str]:
+        """The choice with the packages whose releases are not known. They ask for nothing, so no choice depends on them."""
+        found = dict(chosen)
+        for name in asks:
+            if name in found:
+                continue
+            here = [*asks[name], *self._limits.get(name, ())]
+            candidates = self._candidates(name, here)
+            if not candidates:
+                needed = self._essential(name, here)
+                self._note(name, needed, chosen)
+                return frozenset(each.by for each in needed)
+            found[name] = candidates[0]
+        return found
 
     def _candidates(self, name: str, asks: Sequence[Ask]) -> list[str | None]:
         """The versions that all allow, newest first: those with a wheel, else those that pip would build."""
@@ -151,9 +172,10 @@ def _common(name: str, asks: Sequence[Ask]) -> int:
 
 
 def _next(asks: Mapping[str, list[Ask]], chosen: Mapping[str, str | None]) -> str | None:
-    """TensorFlow first: what it asks for decides the rest. Then in the order in which they were asked for."""
+    """TensorFlow first: what it asks for decides the rest. Then the other known ones, in the order of asking."""
     undecided = [name for name in asks if name not in chosen]
-    return next((name for name in undecided if name in TENSORFLOW_NAMES), next(iter(undecided), None))
+    known = (name for name in undecided if is_known(name))
+    return next((name for name in undecided if name in TENSORFLOW_NAMES), next(known, None))
 
 
 def _clash(own: Mapping[str, list[Ask]], chosen: Mapping[str, str | None]) -> str | None:

@@ -19,7 +19,7 @@ from crashcart.evidence import Environment, Evidence
 from crashcart.ground import GpuDevice
 from crashcart.installation import Distribution, Installation, Interpreter, Shadow
 from crashcart.probe import gpu
-from crashcart.probe._read import ROOT
+from crashcart.probe._read import ROOT, working_directory
 from crashcart.probe.device_names import read_device_names
 from crashcart.probe.disk import read_disks
 from crashcart.probe.distributions import read_conda, read_distributions
@@ -80,7 +80,7 @@ def collect_plan(names: Sequence[str], python: str | None = None, python_version
             python=installation.interpreter.version,
             executable=None,
             packages={each.name: each.version or "" for each in installation.distributions},
-            variables=dict(plan.variables),
+            variables=redact_variables(plan.variables),
         ),
         absent={"machine": "a plan is judged for any machine"},
     )
@@ -120,7 +120,16 @@ def _written_to(variables: Mapping[str, str]) -> list[str]:
     home = variables.get("HOME") or "/"
     cache = variables.get("XDG_CACHE_HOME") or f"{home}/.cache"
     keras = variables.get("KERAS_HOME") or f"{home}/.keras"
-    return [str(Path.cwd()), tempfile.gettempdir(), keras, cache]
+    here = working_directory()
+    return [*([here] if here else []), _temporary(variables), keras, cache]
+
+
+def _temporary(variables: Mapping[str, str]) -> str:
+    """The temporary directory. Python finds none by writing to it where the disk is full, which is for us to tell."""
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        return variables.get("TMPDIR") or "/tmp"
 
 
 def _may_own(distribution: Distribution) -> bool:
@@ -129,10 +138,7 @@ def _may_own(distribution: Distribution) -> bool:
 
 def _shadows(asked: Asked) -> tuple[Shadow, ...]:
     """With PYTHONSAFEPATH set, the directory that a program starts in is not on its path."""
-    try:
-        here = "" if os.environ.get("PYTHONSAFEPATH") else str(Path.cwd())
-    except OSError:
-        here = ""
+    here = "" if os.environ.get("PYTHONSAFEPATH") else working_directory() or ""
     names = facts("requirements")["imported"]
     site = _site(asked.interpreter, asked.search_path)
     return read_shadows(names["installed"], names["standard"], here, asked.search_path, site)

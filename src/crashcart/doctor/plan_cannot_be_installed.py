@@ -45,7 +45,12 @@ def plan_cannot_be_installed(installation: Installation) -> Iterator[Finding]:
 def _headline(installation: Installation, conflict: Conflict) -> str:
     plan, python = installation.plan, installation.interpreter.minor
     if conflict.kind == "missing-file":
-        return f"{plan} cannot be installed: a file that it includes cannot be read"
+        what = (
+            "a file that it includes" if len(conflict.asked) == 1 else f"{len(conflict.asked)} files that it includes"
+        )
+        return f"{plan} cannot be installed: {what} cannot be read"
+    if conflict.kind == "includes-itself":
+        return f"{plan} cannot be installed: a file includes itself"
     if conflict.builds:
         return f"{plan}: {conflict.package} has no wheel for Python {python}, so it must be compiled"
     if conflict.kind == "no-wheel":
@@ -75,13 +80,15 @@ def _remedies(installation: Installation, conflict: Conflict) -> Iterator[str]:
         yield f"or use Python {conflict.pythons[-1]}" if conflict.changes else f"use Python {conflict.pythons[-1]}"
     if conflict.kind == "missing-file":
         yield "put the file there, or remove the line"
+    elif conflict.kind == "includes-itself":
+        yield "remove the line"
     elif not conflict.changes and conflict.kind != "no-wheel":
         yield f"loosen one of these ranges in {installation.plan}; no single change was found that is enough"
 
 
 def _confidence(installation: Installation, conflict: Conflict) -> Confidence:
     """Certain where nothing newer than we know could help: a TensorFlow that is there, or a file that is not."""
-    if conflict.kind == "missing-file":
+    if conflict.kind in ("missing-file", "includes-itself"):
         return Confidence.CERTAIN
     interpreter = installation.interpreter
     here = interpreter.system == "Linux" and interpreter.architecture == "x86_64"

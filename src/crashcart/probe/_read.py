@@ -1,12 +1,15 @@
 """Reading small files of /proc and /sys, below a root that tests replace by a folder.
 
-Covers: one-off reads, files that stay open between reads, and whole tables of `name value` lines.
+Covers: one-off reads, files that stay open between reads, and whole tables of `name value` lines; files anywhere that might be
+no files (`read_regular`), and where we are.
 Does not cover: what the files mean. A file that is not there or may not be read is None, never empty.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 ROOT = Path("/")
@@ -41,6 +44,28 @@ def read_bytes(root: Path, path: str, most_bytes: int = 1 << 20) -> bytes | None
         return None
     finally:
         os.close(file)
+
+
+def read_regular(path: str | Path, most_bytes: int) -> bytes:
+    """The first bytes of a regular file; OSError for anything else: a pipe would make us wait, a device has no end."""
+    file = os.open(path, _READ | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        mode = os.fstat(file).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, f"it is a {'pipe' if stat.S_ISFIFO(mode) else 'device'}, not a file")
+        return _read_all(file, most_bytes)
+    finally:
+        os.close(file)
+
+
+def working_directory() -> str | None:
+    """Where we are; None where that directory was deleted or may not be seen."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return None
 
 
 def _read_all(file: int, most_bytes: int) -> bytes:

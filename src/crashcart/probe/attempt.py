@@ -8,17 +8,14 @@ Does not cover: why it died (`why/`). Nothing is imported in our own process.
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 from crashcart.installation import ImportAttempt
+from crashcart.probe._child import run_child
+from crashcart.probe._read import working_directory
 
 _TIMEOUT_S = 180.0
-_MOST_OUTPUT_BYTES = 1 << 20
 _MARK = "crashcart-attempt "
 # What is done with each framework after the import: a first operation, and for TensorFlow a layer, which loads Keras.
 _STEPS = {
@@ -40,35 +37,17 @@ def attempt(python: str, module: str) -> ImportAttempt:
         f" facts['version'] = str(module.__version__); print({_MARK!r} + json.dumps(facts), flush=True)"
     )
     began_s = time.monotonic()
-    child = subprocess.Popen(
-        [python, "-X", "faulthandler", "-c", program],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    code, raw = _finished(child)
-    text = raw[-_MOST_OUTPUT_BYTES:].decode("utf-8", "replace")
+    ended = run_child([python, "-X", "faulthandler", "-c", program], _TIMEOUT_S)
+    code = ended.code
     return ImportAttempt(
         module=module,
         seconds=time.monotonic() - began_s,
         exit_code=code if code is not None and code >= 0 else None,
         signal=-code if code is not None and code < 0 else None,
-        output="\n".join(line for line in text.splitlines() if not line.startswith(_MARK)),
-        facts=_facts(text),
-        directory=str(Path.cwd()),
+        output="\n".join(line for line in ended.output.splitlines() if not line.startswith(_MARK)),
+        facts=_facts(ended.output),
+        directory=working_directory() or "",
     )
-
-
-def _finished(child: subprocess.Popen[bytes]) -> tuple[int | None, bytes]:
-    """The child's status and output; status None where it was ended for taking too long."""
-    try:
-        raw, _ = child.communicate(timeout=_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)  # its session is its own: nothing of ours is in it
-        raw, _ = child.communicate()
-        return None, raw
-    return child.returncode, raw
 
 
 def _facts(text: str) -> dict[str, Any]:

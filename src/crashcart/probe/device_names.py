@@ -16,12 +16,12 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from crashcart.errors import CannotCheckError
 from crashcart.finding import Where
 from crashcart.installation import DeviceName
+from crashcart.probe._read import read_regular
 
 CODE_SUFFIXES = (".py", ".ipynb")
 
@@ -115,8 +115,7 @@ def _cell(file: str, number: int, cell: dict[str, Any]) -> _Piece:
 
 def _bytes(file: str) -> bytes:
     try:
-        with Path(file).open("rb") as opened:
-            raw = opened.read(_MOST_BYTES + 1)
+        raw = read_regular(file, _MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise CannotCheckError(f"cannot read {file}: {reason}", "Name a .py or .ipynb file.") from error
@@ -139,7 +138,7 @@ def _parsed(piece: _Piece, faults: list[str]) -> ast.Module | None:
     except SyntaxError as error:
         faults.append(f"{piece.called}, line {error.lineno}: {error.msg}")
     except (ValueError, RecursionError, MemoryError) as error:
-        faults.append(f"{piece.called}: {error or type(error).__name__}")
+        faults.append(f"{piece.called}: {str(error) or 'nested too deeply'}")
     return None
 
 

@@ -30,8 +30,8 @@ def read_disks(paths: Iterable[str], root: Path = ROOT) -> tuple[Disk, ...]:
         place = _existing(path, root)
         if place is None:
             continue
-        mount = _mount_of(_shown(place, root), mounts)
         try:
+            mount = _mount_of(_shown(place, root), mounts)
             key = mount.device if mount else str(place.stat().st_dev)
             if key not in disks:
                 disks[key] = _disk(place, mount, root)

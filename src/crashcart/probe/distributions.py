@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crashcart.installation import Distribution
+from crashcart.probe._read import read_regular
 from crashcart.probe.packages import canonical, development_name, split_name
 from crashcart.redact import redact_value
 
@@ -209,8 +210,7 @@ def _is_directory(path: Path) -> bool:
 
 def _text(file: Path) -> tuple[str, str | None]:
     try:
-        with file.open("rb") as opened:
-            raw = opened.read(_MOST_METADATA_BYTES)
+        raw = read_regular(file, _MOST_METADATA_BYTES)
     except OSError as error:
         return "", f"{file.name} cannot be read: {error.strerror}"
     return raw.decode("utf-8", "replace"), None

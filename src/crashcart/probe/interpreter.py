@@ -9,7 +9,6 @@ Does not cover: what is installed (`distributions.py`).
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +16,19 @@ from typing import Any
 
 from crashcart.errors import CannotCheckError
 from crashcart.installation import Interpreter
+from crashcart.probe._child import run_child
+from crashcart.probe._read import read_regular
 
 _TIMEOUT_S = 20.0
 _MOST_SAID = 200
+_MOST_SETTINGS_BYTES = 1 << 16
+_MARK = "crashcart-interpreter "
+_NEXT = "Name an interpreter: --python PATH."
 # Runs in any Python from 2.7 on. -I would hide PYTHONPATH and the user's site-packages, which programs do see. The current
 # directory is left out: a file there may have the name of a module that the question needs.
-_QUESTION = """
+_QUESTION = (
+    f"MARK = {_MARK!r}"
+    + """
 import sys
 sys.path = [each for each in sys.path if each]
 import json, os, platform, site, struct, sys
@@ -37,13 +43,14 @@ try:
     user = site.getusersitepackages() if site.ENABLE_USER_SITE else None
 except Exception:
     pass
-print(json.dumps({
+print("\\n" + MARK + json.dumps({
     "version": platform.python_version(), "implementation": getattr(own, "name", "cpython"), "bits": struct.calcsize("P") * 8,
     "executable": sys.executable, "prefix": sys.prefix, "base_prefix": getattr(sys, "base_prefix", sys.prefix),
     "system": platform.system(), "architecture": platform.machine(), "libc": libc, "user_site": user,
     "path": [each for each in sys.path if each], "multiarch": getattr(own, "_multiarch", ""),
 }))
 """
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +65,25 @@ def ask_interpreter(executable: str | None = None) -> Asked:
     """The interpreter, or the one that runs us. CannotCheckError where it does not answer."""
     python = executable or sys.executable
     try:
-        done = subprocess.run(
-            [python, "-c", _QUESTION], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S
-        )
-        return _asked(json.loads(done.stdout))
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotCheckError(f"{python} cannot be asked: {error}", "Name an interpreter: --python PATH.") from error
-    except (ValueError, KeyError) as error:
-        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}, no message"])[-1][:_MOST_SAID]
-        raise CannotCheckError(
-            f"{python} does not answer as a Python: {said}", "Name an interpreter: --python PATH."
-        ) from error
+        done = run_child([python, "-c", _QUESTION], _TIMEOUT_S)
+    except OSError as error:
+        raise CannotCheckError(f"{python} cannot be asked: {error.strerror or error}", _NEXT) from error
+    if done.code is None:
+        raise CannotCheckError(f"{python} cannot be asked: it gave no answer in {_TIMEOUT_S:.0f} s", _NEXT)
+    try:
+        return _asked(_answer(done.output))
+    except (ValueError, KeyError, TypeError) as error:
+        said = (done.output.strip().splitlines() or [f"exit code {done.code}, no message"])[-1][:_MOST_SAID]
+        raise CannotCheckError(f"{python} does not answer as a Python: {said}", _NEXT) from error
+
+
+def _answer(output: str) -> dict[str, Any]:
+    """What stands behind the last mark: others may print before and after it. ValueError where there is none."""
+    lines = [line.removeprefix(_MARK) for line in output.splitlines() if line.startswith(_MARK)]
+    found = json.loads(lines[-1]) if lines else None
+    if not isinstance(found, dict):
+        raise ValueError("no answer")
+    return found
 
 
 def _asked(answer: dict[str, Any]) -> Asked:
@@ -105,7 +120,7 @@ def _tool(prefix: Path, kind: str) -> str:
     if kind == "conda":
         return "conda"
     try:
-        settings = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
+        settings = read_regular(prefix / "pyvenv.cfg", _MOST_SETTINGS_BYTES).decode("utf-8", "replace")
     except OSError:
         return "pip"
     return "uv" if any(line.split("=")[0].strip() == "uv" for line in settings.splitlines()) else "pip"

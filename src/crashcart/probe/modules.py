@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from crashcart.installation import HERE, Distribution, Module, Shadow
+from crashcart.probe._read import read_regular
 
 # TensorFlow's RECORD has 2 MB.
 _MOST_RECORD_BYTES = 32 << 20
@@ -111,8 +112,7 @@ def _matters(path: str) -> bool:
 def recorded_files(distribution: Distribution) -> dict[str, int | None]:
     """The files that a distribution's RECORD lists, with their sizes; empty where there is no RECORD."""
     try:
-        with Path(distribution.folder, distribution.entry, "RECORD").open("rb") as opened:
-            raw = opened.read(_MOST_RECORD_BYTES)
+        raw = read_regular(Path(distribution.folder, distribution.entry, "RECORD"), _MOST_RECORD_BYTES)
     except OSError:
         return {}
     return dict(map(_recorded, raw.decode("utf-8", "replace").splitlines()))

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from crashcart.errors import UsageError
-from crashcart.installation import Plan
+from crashcart.installation import Plan, Wanted
+from crashcart.redact import redact_value
 
+_MOST_TEXT = 2000
 _KINDS = "requirements.txt (or another .txt or .in), pyproject.toml, environment.yml"
 _EXTRAS = re.compile(r"(?P<file>.+\.toml)\[(?P<extras>[\w.,\s-]*)\]")
 
@@ -29,13 +32,19 @@ def read_plan(names: Iterable[str]) -> Plan:
         raise UsageError("no plan was named", f"Expected {_KINDS}.")
     return Plan(
         file=", ".join(each.file for each in plans),
-        wanted=tuple(wanted for each in plans for wanted in each.wanted),
+        wanted=tuple(_without_secrets(wanted) for each in plans for wanted in each.wanted),
         python=",".join(each.python for each in plans if each.python) or None,
         variables={key: value for each in plans for key, value in each.variables.items()},
         unread=tuple(text for each in plans for text in each.unread),
         missing=tuple(text for each in plans for text in each.missing),
+        circular=tuple(text for each in plans for text in each.circular),
         tool=next((each.tool for each in plans if each.tool != "pip"), "pip"),
     )
+
+
+def _without_secrets(wanted: Wanted) -> Wanted:
+    """Addresses may have passwords and tokens in them."""
+    return replace(wanted, text=redact_value(wanted.text[:_MOST_TEXT])) if "://" in wanted.text else wanted
 
 
 def _file(name: str) -> Path:

@@ -18,7 +18,8 @@ from crashcart.errors import CannotCheckError
 from crashcart.installation import Plan, Wanted
 from crashcart.probe.packages import canonical
 from crashcart.probe.plan_requirements import read_pip_lines
-from crashcart.probe.plan_text import read_text
+from crashcart.probe.plan_text import read_text, shown
+from crashcart.redact import redact_value
 
 _KEY = re.compile(r"(?P<key>[A-Za-z_][\w-]*)\s*:(?:\s+(?P<value>.*))?$")
 _SPEC = re.compile(r"(?:[\w./:-]+::)?(?P<name>[A-Za-z0-9][\w.-]*)\s*(?P<range>[=<>!~].*|\s\S.*)?")
@@ -48,14 +49,16 @@ def read_environment(file: Path) -> Plan:
         try:
             each = _wanted(text, str(file), number)
         except ValueError as error:
-            reading.unread.append(f"{file} line {number}: {text[:80]!r} is not understood: {error}")
+            reading.unread.append(
+                f"{file} line {number}: {shown(text)!r} is not understood: {redact_value(str(error))}"
+            )
             continue
         if each.name == "python":
             python = each.specifier or None
         else:
             found.append(each)
     pip = read_pip_lines(reading.pip, file)
-    if not (found or pip.wanted or pip.missing or pip.unread or reading.unread):
+    if not (found or pip.wanted or pip.missing or pip.circular or pip.unread or reading.unread):
         raise CannotCheckError(f"{file} asks for nothing", _HELP)
     return Plan(
         file=str(file),
@@ -64,6 +67,7 @@ def read_environment(file: Path) -> Plan:
         variables=reading.variables,
         unread=(*reading.unread, *pip.unread),
         missing=pip.missing,
+        circular=pip.circular,
         tool="conda",
     )
 
@@ -76,7 +80,7 @@ def _scan(text: str, file: Path, reading: _Reading) -> None:
         key = _KEY.match(words)
         if indent == 0 and not words.startswith("- "):
             if key is None:
-                raise CannotCheckError(f"{file} line {number} is not understood: {words[:80]!r}", _HELP)
+                raise CannotCheckError(f"{file} line {number} is not understood: {shown(words)!r}", _HELP)
             section, pip_indent = key["key"], None
             reading.keys.add(section)
             _inline(section, key["value"] or "", number, file, reading)
@@ -89,7 +93,7 @@ def _scan(text: str, file: Path, reading: _Reading) -> None:
                 continue
             pip_indent = _item(item, number, indent, file, reading)
         elif section == "dependencies":
-            reading.unread.append(f"{file} line {number}: {words[:80]!r} is not understood")
+            reading.unread.append(f"{file} line {number}: {shown(words)!r} is not understood")
 
 
 def _item(item: str, number: int, indent: int, file: Path, reading: _Reading) -> int | None:
@@ -100,7 +104,7 @@ def _item(item: str, number: int, indent: int, file: Path, reading: _Reading) ->
     if nested is not None:
         reading.pip += [(number, each) for each in _listed(nested["list"])]
     elif item[:1] in ("*", "&", "|", ">", "!", "{", ""):
-        reading.unread.append(f"{file} line {number}: {item[:80]!r} is YAML that is not read here")
+        reading.unread.append(f"{file} line {number}: {shown(item)!r} is YAML that is not read here")
     else:
         reading.conda.append((number, _unquoted(item)))
     return None

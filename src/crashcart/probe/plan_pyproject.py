@@ -19,7 +19,8 @@ from crashcart.errors import CannotCheckError, UsageError
 from crashcart.installation import Plan, Wanted
 from crashcart.probe.packages import canonical
 from crashcart.probe.plan_poetry import poetry_range, poetry_wanted
-from crashcart.probe.plan_text import read_text, wanted
+from crashcart.probe.plan_text import read_text, shown, wanted
+from crashcart.redact import redact_value
 
 _TENSORFLOW = re.compile(r"(tensorflow|tf-keras|tf-nightly)\b")
 
@@ -82,7 +83,7 @@ def _requirements(listed: Any, name: str, group: str | None, unread: list[str]) 
         try:
             yield wanted(str(text), name, None, group=group)
         except ValueError as error:
-            unread.append(f"{name}: {str(text)[:80]!r} is not understood: {error}")
+            unread.append(f"{name}: {shown(str(text))!r} is not understood: {redact_value(str(error))}")
 
 
 def _poetry(poetry: Mapping[str, Any], name: str, unread: list[str], group: str | None = None) -> Iterator[Wanted]:
@@ -96,14 +97,14 @@ def _poetry(poetry: Mapping[str, Any], name: str, unread: list[str], group: str 
             try:
                 yield poetry_wanted(package, each, name, group)
             except ValueError as error:
-                unread.append(f"{name}: {package} is not understood: {error}")
+                unread.append(f"{name}: {package} is not understood: {redact_value(str(error))}")
 
 
 def _poetry_python(poetry: Mapping[str, Any], name: str, unread: list[str]) -> str | None:
     try:
         return poetry_range(_table(poetry, "dependencies").get("python"))
     except ValueError as error:
-        unread.append(f"{name}: python is not understood: {error}")
+        unread.append(f"{name}: python is not understood: {redact_value(str(error))}")
         return None
 
 

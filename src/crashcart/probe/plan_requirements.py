@@ -15,7 +15,8 @@ from pathlib import Path
 from crashcart.errors import CannotCheckError
 from crashcart.installation import Plan, Wanted
 from crashcart.probe.packages import canonical
-from crashcart.probe.plan_text import read_text, wanted, wheel
+from crashcart.probe.plan_text import read_text, shown, wanted, wheel
+from crashcart.redact import redact_argv, redact_value
 
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 _OPTION = re.compile(r"(?P<option>-[a-zA-Z]|--[a-z-]+)(?:[=\s]\s*|(?<=^-[a-zA-Z]))(?P<value>.*)")
@@ -30,6 +31,7 @@ _INCLUDES = {"-r": False, "--requirement": False, "-c": True, "--constraint": Tr
 _MOST_FILES = 100
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z+.-]*://|\.{0,2}/|[a-zA-Z]:[\\/]|file:|git\+|hg\+|svn\+|bzr\+")
 _EGG = re.compile(r"[#&]egg=(?P<name>[A-Za-z0-9][\w.-]*)")
+_REMOTE = re.compile(r"[a-zA-Z][a-zA-Z+.-]*://|(git|hg|svn|bzr)\+")
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class _Reading:
     wanted: list[Wanted] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    circular: list[str] = field(default_factory=list)
     files: int = 0
 
 
@@ -46,7 +49,7 @@ def read_requirements(file: Path) -> Plan:
     """What a requirements file and those it includes ask for. CannotCheckError where it is not text or asks for nothing."""
     reading = _Reading()
     _read(file, read_text(file), str(file), reading, (), constraint=False)
-    if not (reading.wanted or reading.unread or reading.missing):
+    if not (reading.wanted or reading.unread or reading.missing or reading.circular):
         raise CannotCheckError(f"{file} asks for nothing: it has only comments and options", "Name another file.")
     return _plan(file, reading)
 
@@ -60,7 +63,13 @@ def read_pip_lines(lines: list[tuple[int, str]], file: Path) -> Plan:
 
 
 def _plan(file: Path, reading: _Reading) -> Plan:
-    return Plan(str(file), tuple(reading.wanted), unread=tuple(reading.unread), missing=tuple(reading.missing))
+    return Plan(
+        str(file),
+        tuple(reading.wanted),
+        unread=tuple(reading.unread),
+        missing=tuple(reading.missing),
+        circular=tuple(dict.fromkeys(reading.circular)),
+    )
 
 
 def _read(file: Path, text: str, name: str, reading: _Reading, above: tuple[Path, ...], constraint: bool) -> None:
@@ -95,10 +104,12 @@ def _line(
         return
     text = _OWN_OPTIONS.sub("", line).strip()
     try:
-        found = _from_address(text, name, number) if _ADDRESS.match(text) else None
-        reading.wanted.append(found or wanted(text, name, number, constraint=constraint))
+        if _ADDRESS.match(text):
+            _address(text, number, name, reading)
+        else:
+            reading.wanted.append(wanted(text, name, number, constraint=constraint))
     except ValueError as error:
-        reading.unread.append(f"{place}: {line[:80]!r} is not understood: {error}")
+        reading.unread.append(f"{place}: {shown(line)!r} is not understood: {redact_value(str(error))}")
 
 
 def _option(
@@ -110,20 +121,26 @@ def _option(
     if option in _INCLUDES:
         _include(value, place, file, name, reading, above, _INCLUDES[option] or constraint)
     elif option in ("-e", "--editable"):
-        reading.wanted += [found] if (found := _from_address(value, name, number)) else []
-        if found is None:
-            reading.unread.append(f"{place}: {value[:80]} is a folder; what it asks for is not read")
+        _address(value, number, name, reading)
     elif _SILENT.fullmatch(option) is None:
-        reading.unread.append(f"{place}: {line[:80]!r} is not understood: no such option of pip")
+        hidden = " ".join(redact_argv(line.split()))
+        reading.unread.append(f"{place}: {shown(hidden)!r} is not understood: no such option of pip")
 
 
-def _from_address(text: str, name: str, number: int) -> Wanted | None:
+def _address(text: str, number: int, name: str, reading: _Reading) -> None:
     """What an address or a folder brings, where its name tells."""
+    if not text:
+        reading.unread.append(f"{name} line {number}: no folder is named")
+        return
     found = wheel(text, name, number)
     egg = _EGG.search(text)
     if found is None and egg is not None:
         found = Wanted(canonical(egg["name"]), "", text, name, number, opaque=True)
-    return found
+    if found is not None:
+        reading.wanted.append(found)
+        return
+    what = "an address" if _REMOTE.match(text) else "a folder or a file"
+    reading.unread.append(f"{name} line {number}: {shown(text)} is {what}; what it asks for is not read")
 
 
 def _include(
@@ -133,12 +150,12 @@ def _include(
         reading.unread.append(f"{place}: no file is named")
         return
     if _ADDRESS.match(value) and "://" in value:
-        reading.unread.append(f"{place}: {value[:80]} is on the network; it is not read")
+        reading.unread.append(f"{place}: {shown(value)} is on the network; it is not read")
         return
     inner = file.parent / value
     here = _resolved(file)
     if _resolved(inner) in (*above, here):
-        reading.missing.append(f"{place}: {value} includes itself, which pip refuses")
+        reading.circular.append(f"{place}: {value} includes itself, which pip refuses")
         return
     if reading.files >= _MOST_FILES:
         reading.unread.append(f"{place}: more than {_MOST_FILES} files are included; {value} is not read")
@@ -155,5 +172,5 @@ def _include(
 def _resolved(path: Path) -> Path:
     try:
         return path.resolve()
-    except (OSError, RuntimeError):  # a loop of links
-        return path.absolute()
+    except (OSError, RuntimeError):  # a loop of links, or no directory to start from
+        return path

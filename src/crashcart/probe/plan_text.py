@@ -1,12 +1,13 @@
 """The text of a plan file: bounded, decoded, and the one form of a requirement that all kinds of files share.
 
-Covers: byte order marks (PowerShell writes UTF-16), what is no text, and requirement strings of PEP 508.
+Covers: byte order marks (PowerShell writes UTF-16), what is no text, requirement strings of PEP 508, and lines in messages.
 Does not cover: the kinds of files (`plan_requirements.py`, `plan_pyproject.py`, `plan_conda.py`).
 """
 
 from __future__ import annotations
 
 import codecs
+import re
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -14,7 +15,9 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from crashcart.errors import CannotCheckError
 from crashcart.installation import Wanted
+from crashcart.probe._read import read_regular
 from crashcart.probe.packages import canonical
+from crashcart.redact import redact_value
 
 # The largest requirements file seen, with the hashes of 500 packages, has 600 KB.
 _MOST_BYTES = 8 << 20
@@ -26,13 +29,16 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _NEXT = "Name a requirements file, a pyproject.toml or an environment.yml."
+_MOST_SHOWN = 80
+_MOST_LOOKED_AT = 2000
+# A name and a version, also with a single `=`: google-auth is a package, and its version no secret.
+_PLAIN = re.compile(r"[\w.-]+(\[[\w.,\s-]*\])?\s*[=<>!~]{1,3}\s*v?\d+(\.\d+)+([a-z]{1,4}\d{1,3})?(\.\*)?")
 
 
 def read_text(file: Path) -> str:
     """The file's text. CannotCheckError where there is none."""
     try:
-        with file.open("rb") as opened:
-            raw = opened.read(_MOST_BYTES + 1)
+        raw = read_regular(file, _MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise CannotCheckError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", _NEXT) from error
     if len(raw) > _MOST_BYTES:
@@ -56,6 +62,12 @@ def _decoded(raw: bytes) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.decode("latin-1")  # comments of old files; names and versions are ASCII
+
+
+def shown(text: str) -> str:
+    """A line of a plan as a message has it: without secrets, and cut where it is long."""
+    text = text[:_MOST_LOOKED_AT]
+    return (text if _PLAIN.fullmatch(text) else redact_value(text))[:_MOST_SHOWN]
 
 
 def wanted(text: str, file: str, line: int | None, *, constraint: bool = False, group: str | None = None) -> Wanted:

@@ -28,6 +28,7 @@ _HANG = 2
 _MEASURE = 110
 """Prose is not set wider than this: longer lines are hard to follow back. Source lines may use the whole width."""
 _NARROWEST = 32
+_NARROWEST_HEADLINE = 8
 _MOST_CHARS = 600
 _MOST_ITEMS = 12
 _MOST_ALSO = 3
@@ -93,14 +94,22 @@ def render_text(
 
 
 def one_line(finding: Finding) -> str:
-    """A finding for a list: its headline, place and confidence."""
+    """A finding for a list: its headline, place, and how sure and grave it is."""
     return "".join(_parts(finding))
 
 
 def _parts(finding: Finding) -> tuple[str, str]:
     spot = words.spot(finding.where) if finding.where else ""
     place = f", at {spot.rsplit('/', 1)[-1]}" if spot else ""
-    return safe.flat(safe.bounded(finding.headline + place, _MOST_CHARS)), f" ({finding.confidence.value})"
+    return safe.flat(safe.bounded(finding.headline + place, _MOST_CHARS)), f" ({_mark(finding)})"
+
+
+def _mark(finding: Finding) -> str:
+    """How sure it is; with its level where that is less than a problem."""
+    if finding.level is Level.NOTE:
+        return Level.NOTE.value
+    sure = finding.confidence.value
+    return f"{Level.RISK.value}, {sure}" if finding.level is Level.RISK else sure
 
 
 def _plain(lines: list[Line]) -> str:
@@ -138,31 +147,33 @@ class _Layout:
         verdict = self._report.verdict
         body = list(self._verdict(verdict) if verdict else self._nothing())
         headline = verdict.headline if verdict else self._nothing_headline()
-        confidence = verdict.confidence.value if verdict else ""
-        return [*self._headline(headline, confidence, body), *body, *self._also(), *self._noise(), *self._notes()]
+        mark = _mark(verdict) if verdict else ""
+        return [*self._headline(headline, mark, body), *body, *self._also(), *self._noise(), *self._notes()]
 
     def whole(self) -> list[Line]:
         """Every finding in full, the gravest first; what could not be checked at the end."""
         lines: list[Line] = []
         for finding in self._report.findings:
             body = list(self._verdict(finding))
-            mark = "note" if finding.level is Level.NOTE else finding.confidence.value
-            lines += [*self._headline(finding.headline, mark, body), *body, []]
+            lines += [*self._headline(finding.headline, _mark(finding), body), *body, []]
         return [*lines, *self._notes()] if any(self._notes()) else lines[:-1]
 
     def _clean(self, text: str) -> str:
         return self._ascii(safe.flat(safe.bounded(text, _MOST_CHARS)))
 
-    def _headline(self, headline: str, confidence: str, body: list[Line]) -> Iterator[Line]:
-        """The headline with its confidence flush right, as far right as the lines below reach."""
-        mark = f"({confidence})" if confidence else ""
+    def _headline(self, headline: str, said: str, body: list[Line]) -> Iterator[Line]:
+        """The headline with its mark flush right, as far right as the lines below reach."""
+        style = said.rpartition(", ")[2]
+        if self._measure - _LABEL_WIDTH - len(said) < _NARROWEST_HEADLINE + 4:
+            said = said.partition(",")[0]
+        mark = f"({said})" if said else ""
         rows = wrap(self._clean(headline), self._measure - _LABEL_WIDTH - 2 - len(mark))
         widest = max((sum(cells(text) for text, _ in line) for line in body), default=0)
         right = max(min(widest, self._measure), _LABEL_WIDTH + cells(rows[-1]) + 2 + len(mark))
         for index, row in enumerate(rows):
             line = [(_NAME, "name") if index == 0 else (" " * _LABEL_WIDTH, ""), (row, "headline")]
             if mark and index == len(rows) - 1:
-                line.append((mark.rjust(right - _LABEL_WIDTH - cells(row)), confidence))
+                line.append((mark.rjust(right - _LABEL_WIDTH - cells(row)), style))
             yield line
 
     def _verdict(self, finding: Finding) -> Iterator[Line]:

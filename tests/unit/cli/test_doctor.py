@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +46,35 @@ def test_in_python(crashcart: Crashcart) -> None:
     assert str(examined).startswith("crashcart: ")
     assert "Python" in examined.report.subject
     assert "<iframe" in examined._repr_html_()
+
+
+@pytest.mark.parametrize("options", [(), ("--import",)])
+def test_in_a_directory_that_was_deleted(crashcart: Crashcart, tmp_path: Path, options: tuple[str, ...]) -> None:
+    gone, shadow = tmp_path / "gone", tmp_path / "shadow"
+    gone.mkdir()
+    shadow.mkdir()
+    (shadow / "tensorflow.py").write_text("raise ImportError('nothing here')\n")
+    path = os.pathsep.join([str(shadow), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [
+            "sh",
+            "-c",
+            'rmdir "$0" && exec "$@"',
+            str(gone),
+            sys.executable,
+            "-m",
+            "crashcart",
+            "doctor",
+            *options,
+            "--json",
+        ],
+        cwd=gone,
+        env={**crashcart.environment, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    document = json.loads(done.stdout)
+    assert "D101" in document["checked"]
+    assert any(each["code"] == "D601" for each in document["findings"]) == bool(options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,10 @@ def test_the_environment_of_these_tests_is_sound(monkeypatch: pytest.MonkeyPatch
     grave = [each for each in report.findings if each.level is not Level.NOTE and each.code[:2] in ("D2", "D5")]
     assert [each.headline for each in grave] == []
     assert [each for each in report.unchecked if "failed" in " ".join(each.missing)] == []
+
+
+def test_where_nothing_temporary_can_be_written_the_rest_is_still_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    monkeypatch.setenv("TMPDIR", "/")
+    assert collect().disks

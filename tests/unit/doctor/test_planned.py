@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from pathlib import Path
 
 import pytest
 
+from crashcart.doctor._facts import TENSORFLOW_NAMES, facts
 from crashcart.doctor._planned import planned
+from crashcart.doctor._resolver import Search
 from crashcart.errors import CannotCheckError, UsageError
-from crashcart.installation import Installation, Interpreter
+from crashcart.installation import Installation, Interpreter, Wanted
 from crashcart.probe.plan import read_plan
 
 HERE = Interpreter(version="3.11.7", executable="/usr/bin/python3", prefix="/usr", architecture="x86_64", libc="glibc")
@@ -157,3 +161,38 @@ def test_the_python_of_the_plan(tmp_path: Path) -> None:
 def test_a_missing_include_is_a_conflict(tmp_path: Path) -> None:
     (conflict,) = made(tmp_path, "tensorflow\n-r nowhere.txt\n").conflicts
     assert conflict.kind == "missing-file"
+
+
+def test_several_missing_includes_are_one_conflict(tmp_path: Path) -> None:
+    (conflict,) = made(tmp_path, "tensorflow\n-r nowhere.txt\n-r neither.txt\n-r nowhere.txt\n").conflicts
+    assert conflict.kind == "missing-file"
+    assert len(conflict.asked) == 3
+
+
+def test_a_file_that_includes_itself_is_a_conflict_of_its_own(tmp_path: Path) -> None:
+    (conflict,) = made(tmp_path, "tensorflow\n-r requirements.txt\n-c requirements.txt\n").conflicts
+    assert (conflict.kind, len(conflict.asked)) == ("includes-itself", 2)
+
+
+def test_a_long_plan_of_unknown_packages(tmp_path: Path) -> None:
+    pins = "".join(f"our-package-{number}==1.{number}\n" for number in range(3000))
+    found = made(tmp_path, f"{pins}tensorflow==2.15.1\n")
+    assert (version(found, "our-package-2999"), version(found, "numpy")) == ("1.2999", "1.26.4")
+    assert not found.conflicts and not found.unread
+    (conflict,) = made(tmp_path, f"{pins}tensorflow==2.15.1\nour-package-7==3\n").conflicts
+    assert (conflict.package, len(conflict.asked)) == ("our-package-7", 2)
+
+
+def test_a_search_that_goes_too_deep_is_given_up() -> None:
+    names = ["tensorflow", *(each for each in facts("releases")["packages"] if each not in TENSORFLOW_NAMES)]
+    wanted = [Wanted(each, "", each, "requirements.txt") for each in names]
+    whole = Search(HERE, wanted)
+    assert whole.run() is not None and not whole.exhausted
+    limit = sys.getrecursionlimit()
+    search = Search(HERE, wanted)
+    sys.setrecursionlimit(len(inspect.stack(0)) + len(names) - 5)
+    try:
+        found = search.run()
+    finally:
+        sys.setrecursionlimit(limit)
+    assert found is None and search.exhausted

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import signal
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -81,3 +83,36 @@ def test_tensorflow_itself() -> None:
     tried = attempt(sys.executable, "tensorflow")
     assert tried.exit_code == 0, tried.output
     assert tried.facts["version"] and tried.facts["gpus"] == []
+
+
+def test_one_that_prints_without_end_does_not_fill_our_memory(framework: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "_TIMEOUT_S", 2.0)
+    framework.write_text("import os\nwhile True:\n    os.write(1, b'endless ' * 8192)")
+    tracemalloc.start()
+    try:
+        tried = attempt(sys.executable, "torch")
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (tried.exit_code, tried.signal) == (None, None)
+    assert "endless endless" in tried.output
+    assert most_bytes < 16 << 20
+
+
+LEAVES_A_DAEMON = """
+import pathlib, subprocess, sys, time
+command = [sys.executable, "-c", "import time; time.sleep(60)"]
+daemon = subprocess.Popen(command, start_new_session=True)
+pathlib.Path(__file__).with_name("pid").write_text(str(daemon.pid))
+"""
+
+
+@pytest.mark.parametrize(("rest", "code"), [(WORKS, 0), ("time.sleep(600)", None)])
+def test_a_daemon_that_keeps_the_pipe_open_is_not_waited_for(
+    framework: Path, monkeypatch: pytest.MonkeyPatch, rest: str, code: int | None
+) -> None:
+    monkeypatch.setattr(attempts, "_TIMEOUT_S", 20.0 if code == 0 else 4.0)
+    framework.write_text(LEAVES_A_DAEMON + rest)
+    tried = attempt(sys.executable, "torch")
+    os.kill(int(framework.with_name("pid").read_text()), signal.SIGKILL)  # fails where it has ended before
+    assert (tried.exit_code, tried.signal) == (code, None)

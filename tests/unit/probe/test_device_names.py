@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,17 @@ def test_a_name_is_data(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text('model.to("cuda:1")\n')
     (found,) = read_device_names([str(tmp_path / "train.py")]).names
     assert isinstance(found, DeviceName) and found.device == "GPU"
+
+
+@pytest.mark.parametrize("name", ["train.py", "train.ipynb"])
+def test_a_pipe_is_no_code_and_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(CannotCheckError, match="it is a pipe, not a file"):
+        read_device_names([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize("depth", [3_000, 30_000, 300_000])
+def test_code_that_is_nested_too_deeply_has_a_reason(tmp_path: Path, depth: int) -> None:
+    (tmp_path / "deep.py").write_text("x = " + "-" * depth + "1\n")
+    for fault in read_device_names([str(tmp_path / "deep.py")]).faults:
+        assert fault.rpartition(": ")[2].strip()

@@ -223,3 +223,10 @@ def test_what_conda_wrote_down(tmp_path: Path) -> None:
         (folder / name).write_text("{}")
     assert read_conda(str(tmp_path)) == {"numpy": "1.26.4", "typing-extensions": "4.12.2"}
     assert read_conda(str(tmp_path / "none")) is None and read_conda(None) is None
+
+
+def test_a_pipe_in_the_place_of_metadata_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(_entry(tmp_path, "numpy-1.26.4.dist-info", None) / "METADATA")
+    (found,) = read_distributions([str(tmp_path)]).distributions
+    assert (found.name, found.version) == ("numpy", "1.26.4")
+    assert found.fault == "METADATA cannot be read: it is a pipe, not a file"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from crashcart.errors import CannotCheckError
+from crashcart.probe import interpreter as interpreter_module
 from crashcart.probe.interpreter import ask_interpreter
 
 
@@ -48,3 +49,33 @@ def test_conda_has_its_records_in_the_prefix(tmp_path: Path) -> None:
 def test_what_is_no_python_is_said(name: str) -> None:
     with pytest.raises(CannotCheckError, match=name):
         ask_interpreter(name)
+
+
+def script(folder: Path, text: str) -> str:
+    file = folder / "python"
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r"printf '\377\376'", "echo '[]'", f"echo '{interpreter_module._MARK}[]'", f"echo '{interpreter_module._MARK}{{}}'", "echo 3"],
+)  # fmt: skip
+def test_an_answer_of_another_kind(tmp_path: Path, text: str) -> None:
+    with pytest.raises(CannotCheckError, match="does not answer as a Python"):
+        ask_interpreter(script(tmp_path, text))
+
+
+def test_a_python_that_prints_before_and_after_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, sys\nsys.stdout.write('hello, no newline')\natexit.register(print, 'bye')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert ask_interpreter().interpreter.version == platform.python_version()
+
+
+def test_one_that_hangs_is_given_up_in_words_of_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interpreter_module, "_TIMEOUT_S", 1.0)
+    with pytest.raises(CannotCheckError, match=r"it gave no answer in 1 s$"):
+        ask_interpreter(script(tmp_path, "exec sleep 60"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from crashcart.installation import Distribution
@@ -145,3 +146,12 @@ def test_the_standard_library_does_not_hide_itself(tmp_path: Path) -> None:
 def test_without_a_current_directory(tmp_path: Path) -> None:
     _, site = _layout(tmp_path)
     assert read_shadows(["tensorflow"], ["random"], "", [site], site) == ()
+
+
+def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(tmp_path: Path) -> None:
+    _install(tmp_path, "numpy", {"numpy/__init__.py": ""})
+    (distribution,) = _distributions(tmp_path)
+    record = Path(distribution.folder, distribution.entry, "RECORD")
+    record.unlink()
+    os.mkfifo(record)
+    assert read_module("numpy", [str(tmp_path)], [distribution]).owners == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,10 @@ def test_a_file_that_includes_itself_is_said_and_read_once(tmp_path: Path) -> No
     (tmp_path / "dev.txt").write_text("-r requirements.txt\npytest\n")
     found = plan(tmp_path, "tensorflow\n-r dev.txt\n")
     assert pairs(found) == [("tensorflow", ""), ("pytest", "")]
-    assert "includes itself" in found.missing[0]
+    assert not found.missing
+    assert [each.split("dev.txt line 1: ")[1] for each in found.circular] == [
+        "requirements.txt includes itself, which pip refuses"
+    ]
 
 
 def test_an_included_file_that_is_not_there_is_said(tmp_path: Path) -> None:
@@ -336,3 +340,81 @@ def test_whatever_is_in_the_file_nothing_but_our_own_errors(
     except CrashcartError:
         return
     assert found.file
+
+
+TOKEN = "ghp_" + "aB3" * 12
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"-e git+https://{TOKEN}@code.example/me/it.git",
+        "https://me:hunter2@pkg.example/bar.tar.gz",
+        "-r https://me:hunter2@pkg.example/more.txt",
+        "it @ https://me:hunter2@pkg.example/it-1.0.tar.gz",
+        f"git+https://{TOKEN}@code.example/me/it.git#egg=it",
+        "https://me:hunter2@pkg.example/it-1.0-py3-none-any.whl",
+        "it = https://me:hunter2@pkg.example/it.zip",
+        f"--find-link https://me:hunter2@pkg.example/{'x' * 200}",
+        "--password hunter2",
+        f"https://me:{'hunter2' * 20}@pkg.example/bar.tar.gz",
+    ],
+)
+def test_no_secret_of_a_line_gets_into_a_text(tmp_path: Path, line: str) -> None:
+    found = plan(tmp_path, f"numpy\n{line}\n")
+    texts = [*found.unread, *(each.text for each in found.wanted if each.name != "numpy")]
+    assert len(texts) == 1
+    assert "hunter2" not in texts[0] and TOKEN[:12] not in texts[0] and "[redacted]" in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("environment.yml", "dependencies:\n  - numpy\n  - {url: 'https://me:hunter2@pkg.example/it'}\n"),
+        ("environment.yml", "dependencies:\n  - numpy\n  - it=https://me:hunter2@pkg.example/it\n"),
+        ("environment.yml", "dependencies:\n  - numpy\n  - pip:\n    - https://me:hunter2@pkg.example/it.zip\n"),
+        ("pyproject.toml", "[project]\ndependencies = ['it = https://me:hunter2@pkg.example/it']\n"),
+        ("pyproject.toml", "[tool.poetry.dependencies]\nit = 'https://me:hunter2@pkg.example/it'\n"),
+    ],
+)
+def test_no_secret_of_another_file_gets_into_a_text(tmp_path: Path, name: str, text: str) -> None:
+    (said,) = plan(tmp_path, text, name).unread
+    assert "hunter2" not in said and "[redacted]" in said
+
+
+@pytest.mark.parametrize("line", ["google-auth=2.17.3", "google-auth-oauthlib = 1.0"])
+def test_a_version_is_no_secret(tmp_path: Path, line: str) -> None:
+    found = plan(tmp_path, f"numpy\n{line}\ngoogle-auth==2.17.3\n")
+    assert line in found.unread[0]
+    assert found.wanted[-1].text == "google-auth==2.17.3"
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("-e git+https://code.example/it.git", "is an address"),
+        ("https://pkg.example/it.tar.gz", "is an address"),
+        ("git+ssh://code.example/it.git", "is an address"),
+        ("-e .", "is a folder or a file"),
+        ("./it.tar.gz", "is a folder or a file"),
+        ("-e", "no folder is named"),
+    ],
+)
+def test_what_is_not_read_is_called_by_its_kind(tmp_path: Path, line: str, what: str) -> None:
+    (said,) = plan(tmp_path, f"numpy\n{line}\n").unread
+    assert what in said and "line 2" in said
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "environment.yml"])
+def test_a_pipe_is_no_plan_and_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(CannotCheckError, match="it is a pipe, not a file"):
+        read_plan([str(tmp_path / name)])
+
+
+def test_a_device_is_no_plan_and_an_included_pipe_is_said(tmp_path: Path) -> None:
+    (tmp_path / "endless.txt").symlink_to("/dev/zero")
+    with pytest.raises(CannotCheckError, match="it is a device, not a file"):
+        read_plan([str(tmp_path / "endless.txt")])
+    os.mkfifo(tmp_path / "more.txt")
+    assert "it is a pipe" in plan(tmp_path, "numpy\n-r more.txt\n").missing[0]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crashcart.evidence import Ending, Evidence
-from crashcart.finding import Report, Where
+from crashcart.finding import Confidence, Level, Report, Where
 from crashcart.report.text import one_line, print_report, render_text
 from crashcart.report.wrap import cells
 
@@ -200,3 +200,23 @@ def test_evidence_is_not_needed() -> None:
     shown = render_text(examples.oom_report(), None, 80, False)
     assert f"{examples.CWD}/train.py:5 in load" in shown
     assert render_text(examples.oom_report(), Evidence(ending=Ending("exit")), 80, False)
+
+
+@pytest.mark.parametrize(
+    ("level", "mark"), [(Level.PROBLEM, "(likely)"), (Level.RISK, "(risk, likely)"), (Level.NOTE, "(note)")]
+)
+@pytest.mark.parametrize("colour", [False, True])
+def test_a_mark_tells_the_level(level: Level, mark: str, colour: bool) -> None:
+    finding = replace(examples.oom_finding(), level=level, confidence=Confidence.LIKELY)
+    for whole in (False, True):
+        shown = render_text(Report("x", (finding, finding)), None, 80, colour, whole=whole)
+        assert ANSI.sub("", shown).count(mark) == 2
+    assert one_line(finding).endswith(mark)
+
+
+@pytest.mark.parametrize("width", range(32, 45))
+def test_a_long_mark_fits_a_narrow_terminal(width: int) -> None:
+    finding = replace(examples.oom_finding(), level=Level.RISK, confidence=Confidence.POSSIBLE)
+    lines = render_text(Report("x", (finding,)), None, width, False, whole=True).splitlines()
+    assert all(cells(line) <= width for line in lines)
+    assert any("(risk" in line for line in lines)
