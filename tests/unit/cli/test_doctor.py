@@ -25,7 +25,8 @@ def test_an_import_that_dies_is_explained(crashcart: Crashcart, tmp_path: Path) 
     shadow = tmp_path / "shadow"
     shadow.mkdir()
     (shadow / "tensorflow.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
-    done = crashcart("doctor", "--import", "--json", env={"PYTHONPATH": str(shadow)})
+    path = os.pathsep.join([str(shadow), os.environ.get("PYTHONPATH", "")])
+    done = crashcart("doctor", "--import", "--json", env={"PYTHONPATH": path})
     finding = next(each for each in json.loads(done.stdout)["findings"] if each["code"] == "D601")
     assert finding["cause"] == "native-crash"
     assert finding["where"]["file"].endswith("tensorflow.py") and finding["where"]["line"] == 2
