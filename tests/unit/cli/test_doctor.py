@@ -25,7 +25,7 @@ def test_an_import_that_dies_is_explained(crashcart: Crashcart, tmp_path: Path) 
     shadow = tmp_path / "shadow"
     shadow.mkdir()
     (shadow / "tensorflow.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
-    path = os.pathsep.join([str(shadow), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(filter(None, [str(shadow), os.environ.get("PYTHONPATH")]))
     done = crashcart("doctor", "--import", "--json", env={"PYTHONPATH": path})
     finding = next(each for each in json.loads(done.stdout)["findings"] if each["code"] == "D601")
     assert finding["cause"] == "native-crash"
@@ -55,7 +55,7 @@ def test_in_a_directory_that_was_deleted(crashcart: Crashcart, tmp_path: Path, o
     gone.mkdir()
     shadow.mkdir()
     (shadow / "tensorflow.py").write_text("raise ImportError('nothing here')\n")
-    path = os.pathsep.join([str(shadow), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(filter(None, [str(shadow), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [
             "sh",

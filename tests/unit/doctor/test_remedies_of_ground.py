@@ -130,7 +130,9 @@ def test_a_name_that_lacks_releases_gives_way_to_tensorflow(name: str) -> None:
 def test_where_only_another_python_helps_no_first_remedy_is_missed() -> None:
     """Python 3.5 has no release at all; Python 3.12 has one."""
     for python, first in (("3.5.10", "keep the release, with another Python: `"), ("3.12.3", "`")):
-        found = Installation(Interpreter(python, "/env/bin/python", "/env"), (Distribution("tensorflow", "2.13.1"),))
+        found = Installation(
+            Interpreter(python, "/env/bin/python", "/env"), (Distribution("tensorflow", "2.13.1", installer="pip"),)
+        )
         (finding,) = no_wheel_for_this_python.judge(installation=found)
         assert finding.remedy[0].startswith(first)
     assert finding.remedy[1].startswith("or keep the release")
@@ -139,12 +141,14 @@ def test_where_only_another_python_helps_no_first_remedy_is_missed() -> None:
 def test_paths_are_quoted_for_the_shell() -> None:
     interpreter = replace(environment().interpreter, prefix="/opt/a b", libc="glibc", libc_version="2.36")
     library = SharedLibrary("libstdc++.so.6", "/opt/a b/lib/libstdc++.so.6", "conda", ("GLIBCXX_3.4.1", "CXXABI_1.3.1"))
-    found = Installation(interpreter, (Distribution("tensorflow", "2.18.1"),), libraries=(library,))
+    found = Installation(interpreter, (Distribution("tensorflow", "2.18.1", installer="pip"),), libraries=(library,))
     (finding,) = c_library_too_old.judge(installation=found)
     assert finding.remedy[0].startswith("`conda install -p '/opt/a b' ")
     aside = SharedLibrary("libcudnn.so.9", "/opt/a b/libcudnn.so.9")
     (finding,) = cuda_libraries_not_found.judge(
-        installation=Installation(interpreter, (Distribution("tensorflow", "2.18.1"),), libraries=(aside,)),
+        installation=Installation(
+            interpreter, (Distribution("tensorflow", "2.18.1", installer="pip"),), libraries=(aside,)
+        ),
         gpus=(GpuDevice(0, "NVIDIA A100", 40 * GIB, 40 * GIB),),
     )
     assert finding.remedy[0].startswith("`export LD_LIBRARY_PATH='/opt/a b':$LD_LIBRARY_PATH`")

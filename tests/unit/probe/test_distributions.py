@@ -204,13 +204,13 @@ def test_a_link_to_nowhere_still_names_what_is_installed(tmp_path: Path, text: s
             "git+https://[redacted]@x.example/a.git@ab12",
         ),
         ('{"url": "file:///home/ada/demo-1.2.whl", "archive_info": {}}', "file:///home/ada/demo-1.2.whl"),
-        ('{"url": 3}', None),
-        ("[]", None),
-        ("{", None),
+        ('{"url": 3}', "direct_url.json"),
+        ("[]", "direct_url.json"),
+        ("{", "direct_url.json"),
     ],
     ids=["repository", "file", "wrong-type", "list", "broken"],
 )
-def test_where_it_was_installed_from(tmp_path: Path, text: str, origin: str | None) -> None:
+def test_where_it_was_installed_from(tmp_path: Path, text: str, origin: str) -> None:
     _entry(tmp_path, "demo-1.2.dist-info", **{"direct_url.json": text})
     _entry(tmp_path, "plain-1.2.dist-info")
     assert [each.origin for each in read_distributions([str(tmp_path)]).distributions] == [origin, None]
