@@ -13,7 +13,7 @@ import pytest
 
 from crashcart.errors import CrashcartError
 from crashcart.evidence import Evidence, Frame, Stack, StackDump
-from crashcart.finding import Cause, Report
+from crashcart.finding import Cause, Level, Report
 from crashcart.report.html import render_html
 
 from . import examples
@@ -248,3 +248,16 @@ def test_text_has_the_contrast_of_wcag_aa(theme: int, ink: str, ground: str) -> 
     colour = colours()[theme]
     darker, lighter = sorted((luminance(colour[ink]), luminance(colour[ground])))
     assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("level", "shown", "calm"), [("problem", False, False), ("risk", True, False), ("note", True, True)]
+)
+def test_a_level_below_a_problem_is_shown_and_a_note_is_calm(level: str, shown: bool, calm: bool) -> None:
+    report = examples.oom_report()
+    first = replace(report.findings[0], level=Level(level))
+    parsed = Page(render_html(replace(report, findings=(first,)), None))
+    badges = [each.get("class") for tag, each in parsed.elements if tag == "span"]
+    verdict = next(each for tag, each in parsed.elements if each.get("id") == "verdict")
+    assert ("badge level" in badges) is shown
+    assert ("calm" in verdict["class"].split()) is calm
