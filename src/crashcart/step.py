@@ -19,11 +19,57 @@ class HeldTensor:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """A figure and the interval it is said to lie in."""
+
+    bytes: int
+    low_bytes: int
+    high_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is held while one operation runs, by kind; a point of the picture of a step."""
+
+    at: str
+    held: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One change of the model or of how it is run, and what the same step takes then, estimated in the same way."""
+
+    name: str
+    """mixed precision, accumulation, …"""
+    peak_bytes: int
+    """Of the target that the memory is compared with."""
+    how: str
+    """What to type."""
+    note: str | None = None
+    """What it costs: time, precision."""
+    batch: int | None = None
+    """The batch of each pass, where it is not the step's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """One real run at a batch under a limit, in a child."""
+
+    batch: int
+    limit_bytes: int
+    lived: bool
+    peak_bytes: int | None = None
+    how: str = ""
+    """How it was held to the limit, and how it ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepPeak:
-    """The peak of one step at one batch, as estimated, and the memory there is for it."""
+    """The peak of one step at one batch, as estimated, and the memory there is for it. The unqualified figures are those of
+    the device's allocator."""
 
     phase: str
-    """train or predict"""
+    """train, evaluate or predict"""
     batch: int
     peak_bytes: int
     low_bytes: int
@@ -40,3 +86,21 @@ class StepPeak:
     """The largest batch whose upper bound stays below what is available; 0 where none does, None where it was not sought."""
     seconds: float | None = None
     """How long the estimate took."""
+    method: str = "traced"
+    """traced (nothing was run), or measured (small real steps, extrapolated)"""
+    host: Bounds | None = None
+    """How much the process grows on the host, over the moment before the model is built."""
+    target: str = "device"
+    """Which figure is compared with the memory available: device or host."""
+    moments: tuple[Moment, ...] = ()
+    """The step in time, thinned out to a few hundred points; the peak is always among them."""
+    remedies: tuple[Remedy, ...] = ()
+    """Those that were estimated, the most effective first."""
+    verified: Verified | None = None
+    assumed: tuple[str, ...] = ()
+    """What had to be assumed, such as the size of a dimension that the model leaves open."""
+
+    @property
+    def compared(self) -> Bounds | None:
+        """The figure that is compared with the memory available; None where that one could not be estimated."""
+        return self.host if self.target == "host" else Bounds(self.peak_bytes, self.low_bytes, self.high_bytes)
