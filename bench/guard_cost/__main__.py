@@ -70,12 +70,15 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=10)
     parser.add_argument("--work", help="only programs whose name contains this; nothing is written then")
     options = parser.parse_args()
+    chosen = [each for each in WORKS if not options.work or options.work in each.name]
+    if not chosen:
+        parser.error(f"no program is named {options.work!r}; there are {', '.join(each.name for each in WORKS)}")
     shape = Shape(options.rounds, options.peer_rounds, options.blocks)
     rows, reasons = [], []
-    for work in (each for each in WORKS if not options.work or options.work in each.name):
+    for work in chosen:
         found, absent = measure(work, shape)
         reasons += [f"{name}, {work.name}: {reason}" for name, reason in absent.items()]
-        others = [_ratio(found.get(name)) for name in WAYS if name != "plain"]
+        others = [_ratio(found.get(name), name in absent) for name in WAYS if name != "plain"]
         rows.append([work.name, *others, _instructions(work), f"≤ {work.target:.2f} ×"])
     note = NOTE.format(rounds=shape.rounds, peers=shape.peer_rounds, blocks=shape.blocks)
     parts = [
@@ -133,8 +136,8 @@ def _over_both(ratios: Mapping[str, float]) -> dict[str, float]:
     return {name: ratio if name == AGAIN else ratio / plain for name, ratio in ratios.items()}
 
 
-def _ratio(ratios: Sequence[float] | None) -> str:
-    return spread(ratios, "×") if ratios else "does not run"
+def _ratio(ratios: Sequence[float] | None, absent: bool) -> str:
+    return spread(ratios, "×") if ratios else "does not run" if absent else "–"
 
 
 if __name__ == "__main__":

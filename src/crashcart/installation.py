@@ -168,7 +168,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Loosening:
     """A line of a plan that, changed, lets the plan be installed."""
 
     place: str
@@ -188,7 +188,7 @@ class Conflict:
     """Who asks for what, a sentence each."""
     pythons: tuple[str, ...] = ()
     """The Pythons that do have a wheel of what is asked for."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Loosening, ...] = ()
     builds: bool = False
     """Whether pip would try to build the package from its source instead."""
 

@@ -85,7 +85,7 @@ def _is_shell(distribution: Distribution) -> bool:
     return distribution.name == "tensorflow-gpu" and version is not None and version >= Version("2.12")
 
 
-def pythons_of(version: str | None) -> tuple[str, ...]:
+def tensorflow_pythons(version: str | None) -> tuple[str, ...]:
     """The Python versions that a release has wheels for; empty where the release is not known."""
     release = facts("tensorflow")["releases"].get(version) or facts("tensorflow")["minors"].get(minor_of(version))
     return tuple(release["pythons"]) if release else ()

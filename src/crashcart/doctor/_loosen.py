@@ -17,10 +17,10 @@ from crashcart.doctor._facts import TENSORFLOW_NAMES, minor_of, parsed
 from crashcart.doctor._index import releases
 from crashcart.doctor._measured import measured
 from crashcart.doctor._resolver import DeadEnd, Search
-from crashcart.installation import Change, Interpreter, Wanted
+from crashcart.installation import Interpreter, Loosening, Wanted
 
 
-def changes(end: DeadEnd, interpreter: Interpreter, wanted: Sequence[Wanted]) -> Iterator[Change]:
+def changes(end: DeadEnd, interpreter: Interpreter, wanted: Sequence[Wanted]) -> Iterator[Loosening]:
     """For each requirement that takes part, the nearest version with which the plan can be installed."""
     askers = {each.by for each in end.asks}
     first = [each for each in wanted if each.name == end.package]
@@ -28,18 +28,18 @@ def changes(end: DeadEnd, interpreter: Interpreter, wanted: Sequence[Wanted]) ->
     for each in dict.fromkeys((*first, *then)):
         version = _nearest(each, interpreter, wanted) if each.specifier else None
         if version is not None:
-            yield Change(each.place, each.text, _rewritten(each, version))
+            yield Loosening(each.place, each.text, _rewritten(each, version))
         elif each.name == "tensorflow-gpu":
             yield from _successor(each, interpreter, wanted)
 
 
-def _successor(old: Wanted, interpreter: Interpreter, wanted: Sequence[Wanted]) -> Iterator[Change]:
+def _successor(old: Wanted, interpreter: Interpreter, wanted: Sequence[Wanted]) -> Iterator[Loosening]:
     """What tensorflow-gpu was is in tensorflow, whose extra brings the CUDA libraries from 2.14 on."""
     new = replace(old, name="tensorflow")
     version = _nearest(new, interpreter, [new if each == old else each for each in wanted])
     if version is not None:
         extras = ("and-cuda",) if Version(version) >= Version("2.14") and interpreter.system == "Linux" else ()
-        yield Change(old.place, old.text, _rewritten(replace(new, extras=extras), version))
+        yield Loosening(old.place, old.text, _rewritten(replace(new, extras=extras), version))
 
 
 def _nearest(changed: Wanted, interpreter: Interpreter, wanted: Sequence[Wanted]) -> str | None:

@@ -16,7 +16,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from crashcart.doctor._facts import TENSORFLOW_NAMES
 from crashcart.doctor._index import is_known, pythons, pythons_of, releases, requires
 from crashcart.doctor._loosen import changes
-from crashcart.doctor._requirements import holds
+from crashcart.doctor._requirements import marker_holds
 from crashcart.doctor._resolver import DeadEnd, Search, in_range, is_pinned, refused
 from crashcart.errors import CannotCheckError, UsageError
 from crashcart.installation import Conflict, Distribution, Installation, Interpreter, Plan, Wanted
@@ -28,7 +28,7 @@ _NEXT = "Mend the file, or name the Python: --python-version 3.11."
 def planned(plan: Plan, asked: Interpreter, python: str | None = None) -> Installation:
     """The environment that the plan would make: for the Python that is named, or the plan's, or that of the interpreter."""
     interpreter = _interpreter(plan, asked, python)
-    wanted = [each for each in plan.wanted if holds(Marker(each.marker) if each.marker else None, interpreter)]
+    wanted = [each for each in plan.wanted if marker_holds(Marker(each.marker) if each.marker else None, interpreter)]
     pip, conda = [each for each in wanted if each.by != "conda"], [each for each in wanted if each.by == "conda"]
     search, chosen = _chosen(interpreter, pip, conda)
     conflicts = [*_includes(plan)]

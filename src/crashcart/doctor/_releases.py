@@ -1,26 +1,25 @@
-"""The releases that a remedy may name: which exist for a Python, and what they declare.
+"""The releases that a remedy may name: which of them have a wheel for a Python, and what they declare.
 
-Covers: `facts/remedies.json` and TensorFlow's own releases. Does not cover: every release there is; `tools/refresh_remedies.py`
-says which were asked for, and asks again.
+Covers: the choice in `facts/remedies.json`, and TensorFlow's own releases. The measured ones of NumPy and protobuf; of the
+others, those that the records name as good, and one of each minor version where a minor version belongs to one of TensorFlow's.
+Does not cover: what the index says of them (`_index.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
-from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from crashcart.doctor._facts import RELEASED_NAMES, TENSORFLOW_NAMES, declared, facts, minor_of, parsed
+from crashcart.doctor._facts import RELEASED_NAMES, TENSORFLOW_NAMES, declared, facts, parsed
+from crashcart.doctor._index import pythons_of, requires
 from crashcart.installation import Interpreter
 
 
 def releases(name: str, interpreter: Interpreter) -> tuple[str, ...]:
-    """The known releases with a wheel for this Python, newest first."""
-    known = _tensorflow() if name in RELEASED_NAMES else facts("remedies").get(name, {})
-    fitting = (each for each, entry in known.items() if _has_wheel(entry["pythons"], interpreter.minor))
+    """Those with a wheel for this Python, newest first."""
+    fitting = (each for each in _named(name) if interpreter.minor in pythons_of(name, each))
     return tuple(sorted(fitting, key=Version, reverse=True))
 
 
@@ -43,19 +42,14 @@ def nearest(versions: Iterable[str], current: str | None) -> tuple[str, ...]:
 
 
 def requires_of(name: str, version: str) -> tuple[str, ...] | None:
-    """What a release declares; None where it is not known."""
+    """What a release declares, as far as it matters here; None where it is not known."""
     if name in TENSORFLOW_NAMES:
         return declared(version)
-    entry = facts("remedies").get(name, {}).get(version)
-    return tuple(entry["requires"]) if entry else None
+    return requires(name, version) if version in _named(name) else None
 
 
-def _has_wheel(pythons: list[str], minor: str) -> bool:
-    """A Python that is newer than all that were asked for is taken to be served as the newest of them."""
-    return minor in pythons or (bool(pythons) and Version(minor) > Version("3.13") and "3.13" in pythons)
-
-
-@cache
-def _tensorflow() -> dict[str, Any]:
-    known = facts("tensorflow")
-    return {each: {"pythons": known["minors"].get(minor_of(each), {}).get("pythons", [])} for each in known["releases"]}
+def _named(name: str) -> Iterable[str]:
+    known: Iterable[str] = (
+        facts("tensorflow")["releases"] if name in RELEASED_NAMES else facts("remedies").get(name, ())
+    )
+    return known

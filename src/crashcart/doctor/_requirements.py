@@ -46,7 +46,7 @@ def demands_of(distribution: Distribution, interpreter: Interpreter) -> tuple[De
     found = []
     for text in distribution.requires or ():
         requirement = parsed_requirement(text)
-        if requirement is not None and holds(requirement.marker, interpreter):
+        if requirement is not None and marker_holds(requirement.marker, interpreter):
             found.append(Demand(distribution, canonical(requirement.name), requirement))
     return tuple(found)
 
@@ -83,7 +83,7 @@ def parsed_requirement(text: str) -> Requirement | None:
         return None  # old metadata has ranges that no tool can read any more; pip ignores them too
 
 
-def holds(marker: Marker | None, interpreter: Interpreter, extras: Iterable[str] = ()) -> bool:
+def marker_holds(marker: Marker | None, interpreter: Interpreter, extras: Iterable[str] = ()) -> bool:
     """Whether a marker is true for this Python, with or without one of the extras."""
     if marker is None:
         return True

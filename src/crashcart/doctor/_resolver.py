@@ -17,7 +17,7 @@ from packaging.version import Version
 from crashcart.doctor._facts import TENSORFLOW_NAMES, parsed
 from crashcart.doctor._index import allowed, is_known, pythons_of, releases, requires, with_wheel
 from crashcart.doctor._index import chosen as releases_of
-from crashcart.doctor._requirements import holds, parsed_requirement
+from crashcart.doctor._requirements import marker_holds, parsed_requirement
 from crashcart.installation import Interpreter, Wanted
 from crashcart.probe.packages import canonical
 
@@ -151,7 +151,9 @@ class Search:
         found: dict[str, list[Ask]] = {}
         for text in requires(name, version) if version is not None else ():
             requirement = parsed_requirement(text)
-            if requirement is None or not holds(requirement.marker, self.interpreter, self._extras.get(name, ())):
+            if requirement is None or not marker_holds(
+                requirement.marker, self.interpreter, self._extras.get(name, ())
+            ):
                 continue
             other = canonical(requirement.name)
             words = f"{name} {version} asks for {other}{requirement.specifier}"

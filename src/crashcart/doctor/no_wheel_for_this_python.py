@@ -12,9 +12,9 @@ from crashcart.doctor._builds import (
     new_environment,
     newest_release,
     official,
-    pythons_of,
     tags_fit,
     tensorflow_of,
+    tensorflow_pythons,
     wanted,
 )
 from crashcart.doctor._change import Change
@@ -60,7 +60,7 @@ def no_wheel_for_this_python(installation: Installation) -> Iterator[Finding]:
         yield _made_for_another(installation, found)
     elif found.tags:
         return  # a wheel for this Python lies there, whoever built it
-    elif pythons_of(found.version) and installation.interpreter.minor not in pythons_of(found.version):
+    elif tensorflow_pythons(found.version) and installation.interpreter.minor not in tensorflow_pythons(found.version):
         yield _not_for_this_release(installation, found)
 
 
@@ -81,7 +81,7 @@ def _kind_of_python(installation: Installation) -> tuple[str, str] | None:
 
 def _finding(installation: Installation, found: Distribution | None, headline: str, fact: str) -> Finding:
     newest = newest_release()
-    python = pythons_of(newest)[-1]
+    python = tensorflow_pythons(newest)[-1]
     return Finding(
         Cause.LIBRARY_CONFLICT,
         headline,
@@ -99,7 +99,7 @@ def _too_new_or_old(installation: Installation) -> Iterator[Finding]:
         return
     newest = newest_release()
     newer = Version(minor) > Version(known[-1])
-    python = pythons_of(newest)[-1] if newer else pythons_of(newest)[0]
+    python = tensorflow_pythons(newest)[-1] if newer else tensorflow_pythons(newest)[0]
     yield Finding(
         Cause.LIBRARY_CONFLICT,
         f"no TensorFlow release that we know has a wheel for Python {minor}",
@@ -117,7 +117,7 @@ def _too_new_or_old(installation: Installation) -> Iterator[Finding]:
 
 
 def _not_for_this_release(installation: Installation, found: Distribution) -> Finding:
-    minor, pythons = installation.interpreter.minor, pythons_of(found.version)
+    minor, pythons = installation.interpreter.minor, tensorflow_pythons(found.version)
     exact = found.version in facts("tensorflow")["releases"]
     return Finding(
         Cause.LIBRARY_CONFLICT,
@@ -132,7 +132,7 @@ def _not_for_this_release(installation: Installation, found: Distribution) -> Fi
 
 
 def _made_for_another(installation: Installation, found: Distribution) -> Finding:
-    minor, pythons = installation.interpreter.minor, pythons_of(found.version)
+    minor, pythons = installation.interpreter.minor, tensorflow_pythons(found.version)
     again = told(installation, Change(again=((found.name, found.version or ""),)))
     return Finding(
         Cause.LIBRARY_CONFLICT,

@@ -12,8 +12,8 @@ from crashcart.doctor._builds import (
     new_environment,
     newest_release,
     official,
-    pythons_of,
     tags_fit,
+    tensorflow_pythons,
     wanted,
 )
 from crashcart.doctor._cuda import gpu_build, needed, with_libraries
@@ -40,13 +40,13 @@ def environment(*packages: Distribution, tool: str = "pip", system: str = "Linux
 @pytest.mark.parametrize("python", all_pythons())
 def test_every_known_python_has_a_newest_release(python: str) -> None:
     release = newest_release(python)
-    assert release is not None and python in pythons_of(release)
+    assert release is not None and python in tensorflow_pythons(release)
 
 
 def test_what_nothing_fits_has_none() -> None:
     assert newest_release("3.5") is None
     assert newest_release("3.11", lambda build: False) is None
-    assert pythons_of("9.9.9") == ()
+    assert tensorflow_pythons("9.9.9") == ()
 
 
 @pytest.mark.parametrize("version", ["2.14.0", "2.14.1", "2.15.0", "2.15.1", "2.21.0"])
