@@ -9,7 +9,7 @@ def decoder(depth, width, heads, hidden, words, length):
     x = layers.Embedding(words, width)(tokens)
     for _ in range(depth):
         normed = layers.LayerNormalization(center=False)(x)
-        attend = layers.GroupedQueryAttention(width // heads, heads, max(1, heads // 8), use_bias=False)
+        attend = layers.GroupQueryAttention(width // heads, heads, max(1, heads // 8), use_bias=False)
         x = x + attend(normed, normed, use_causal_mask=True)
         normed = layers.LayerNormalization(center=False)(x)
         gate = layers.Dense(hidden, activation="silu", use_bias=False)(normed)
@@ -26,3 +26,7 @@ def small():
 
 def huge():
     return decoder(depth=80, width=8192, heads=64, hidden=28672, words=128256, length=2048)
+
+
+def tenth():
+    return decoder(depth=8, width=8192, heads=64, hidden=28672, words=128256, length=2048)
