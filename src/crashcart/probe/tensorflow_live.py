@@ -18,6 +18,7 @@ from crashcart.probe.tensorflow_weights import WeightsReadError, unallocated
 
 _GLOBAL_SEED = "global_seed_generator"
 _NAMES = "object_name_uids"
+_POLICY = "dtype_policy"
 
 
 @contextmanager
@@ -50,19 +51,17 @@ def _unmoved() -> Iterator[None]:
     from keras.src.backend.common import global_state
 
     states, drawn = random.getstate(), np.random.get_state()
-    kept = dict(vars(global_state.GLOBAL_STATE_TRACKER))
-    names = dict(kept.get(_NAMES) or {})
-    seeds = kept.get(_GLOBAL_SEED)
+    kept = {name: global_state.get_global_attribute(name) for name in (_NAMES, _GLOBAL_SEED, _POLICY)}
+    names, seeds = dict(kept[_NAMES] or {}), kept[_GLOBAL_SEED]
     seed = seeds.state.numpy() if seeds is not None else None
     try:
         yield
     finally:
         random.setstate(states)
         np.random.set_state(drawn)
-        tracked = vars(global_state.GLOBAL_STATE_TRACKER)
-        tracked.clear()
-        tracked.update(kept)
-        if kept.get(_NAMES) is not None:
+        for name, value in kept.items():
+            global_state.set_global_attribute(name, value)
+        if kept[_NAMES] is not None:
             kept[_NAMES].clear()
             kept[_NAMES].update(names)
         if seeds is not None:

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from crashcart.errors import UsageError
+from crashcart.errors import CannotCheckError, UsageError
 from crashcart.probe.tensorflow_weights import as_loaded
 
 Shapes = Sequence[Sequence[int | None]]
 
 # A text or series of a length that the model leaves open, and an image: what most public models are trained with.
 _LENGTH, _SIDE = 128, 224
+
+
+_GIVE = "Return the model together with an example batch or TensorSpecs: `return model, (x, y)`."
 
 
 class SpecsNeededError(UsageError):
@@ -242,8 +245,12 @@ def outputs(model: Any, inputs: Any) -> Any:
     made = _known_outputs(model, inputs)
     if made is None:
         symbols = keras.tree.map_structure(lambda each: keras.KerasTensor(each.shape, each.dtype.name), inputs)
-        with as_loaded(model):
-            made = keras.src.backend.compute_output_spec(model, symbols, training=False)
+        try:
+            with as_loaded(model):
+                made = keras.src.backend.compute_output_spec(model, symbols, training=False)
+        except Exception as error:
+            first = (str(error).strip().splitlines() or [""])[0]
+            raise CannotCheckError(f"the model does not take such a batch: {first[:300]}", _GIVE) from error
     _produced[model] = (key, made)
     return made
 

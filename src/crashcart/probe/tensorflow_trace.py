@@ -88,7 +88,7 @@ def _told(phase: str) -> Iterator[None]:
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Without Python's search for garbage, which walks all of TensorFlow's objects again and again, and without the
-    stack of Python that TensorFlow keeps for each operation: half of the time of a trace, and more than half of its memory."""
+    stack of Python that TensorFlow keeps for each operation: a fifth of the time of a trace (10.2 s to 8.2 s, MobileNetV2)."""
     from tensorflow.python.util import tf_stack
 
     was, extract, one = gc.isenabled(), tf_stack.extract_stack, tf_stack.extract_stack()
@@ -162,10 +162,12 @@ def _data_inputs(graph: Any) -> list[Any]:
 def _variables(model: Any, graph: Any) -> dict[str, Variable]:
     """All variables in the order in which they are made, by the name of their handle in the graph where the step uses them."""
     handles = {id(outer): _node_name(inner) for outer, inner in graph.captures}
+    place = {handle: number for number, handle in enumerate(handles)}
+    read = sorted(graph.variables, key=lambda each: place.get(id(each.handle), len(place)))
     made = [(each.value, "weights") for each in model.weights]
     made += [(each.value, "optimizer") for each in _slots(model)]
     made += [(each.value, "other") for each in model.variables]
-    made += [(each, "other") for each in graph.variables]
+    made += [(each, "other") for each in read]
     found: dict[str, Variable] = {}
     known: set[int] = set()
     for variable, kind in made:

@@ -13,7 +13,10 @@ import pytest
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
 from crashcart.probe.tensorflow_load import NeedsWeightsError, load
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"),
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # of TensorFlow, with NumPy 2
+]
 
 PROGRAMS = Path(__file__).parent / "programs"
 KINDS = PROGRAMS / "kinds.py"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 from crashcart.errors import CannotCheckError, UsageError
 from crashcart.graph import Graph
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"),
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # of TensorFlow, with NumPy 2
+]
 
 KINDS = ("dicts", "lists", "weighted", "own_step", "open_length", "half", "accumulating", "averaged", "nested", "called")
 
@@ -47,6 +51,14 @@ def operations(graph: Graph) -> set[str]:
     return {node.op for each in (graph, *graph.functions.values()) for node in each.nodes}
 
 
+def unnumbered(graph: Graph) -> list[str]:
+    """A step in words, without the numbers that TensorFlow gives to functions."""
+    parts = [repr((graph.nodes, graph.variables, graph.results))]
+    parts += [repr((each.nodes, each.results)) for each in graph.functions.values()]
+    plain = [re.sub(r"(?<=[_/])\d{3,}", "N", each) for each in parts]
+    return [plain[0], *sorted(plain[1:])]
+
+
 def kind_bytes(graph: Graph, kind: str) -> int:
     return sum(each.bytes for each in graph.variables if each.kind == kind)
 
@@ -54,7 +66,7 @@ def kind_bytes(graph: Graph, kind: str) -> int:
 @pytest.mark.parametrize("name", KINDS)
 def test_weights_without_memory_change_nothing_in_the_step(kinds: Any, name: str) -> None:
     lean, full = traced(getattr(kinds, name)).at(6), traced(getattr(kinds, name), lean=False).at(6)
-    assert lean == full
+    assert unnumbered(lean) == unnumbered(full)
     assert kind_bytes(lean, "weights") > 0
     assert any(node.outputs and node.outputs[0].shape and node.outputs[0].shape[0] == 6 for node in lean.nodes)
 
@@ -73,8 +85,8 @@ def test_a_batch_by_arithmetic_is_the_batch_by_inference(kinds: Any) -> None:
 
 def test_evaluate_updates_metrics_and_no_weights(kinds: Any) -> None:
     evaluated, trained, predicted = (traced(kinds.dicts, phase).at(8) for phase in ("evaluate", "train", "predict"))
-    assert "AssignAddVariableOp" in operations(evaluated)
-    assert "AssignAddVariableOp" not in operations(predicted)
+    assert "AssignVariableOp" in operations(evaluated)
+    assert "AssignVariableOp" not in operations(predicted)
     assert len(predicted.nodes) < len(evaluated.nodes) < len(trained.nodes)
 
 
@@ -90,8 +102,10 @@ def test_what_has_no_such_step_is_refused(kinds: Any) -> None:
         traced(kinds.untrained, "evaluate")
     assert traced(kinds.untrained, "predict").at(3).results
     assert "run_eagerly" in traced(kinds.eager).notes[0]
-    with pytest.raises(CannotCheckError, match="the train step cannot be traced"):
+    with pytest.raises(CannotCheckError, match="the model does not take such a batch"):
         traced(lambda: (kinds.dicts(), kinds.tf.TensorSpec((None, 3))))
+    with pytest.raises(CannotCheckError, match="the train step cannot be traced"):
+        traced(lambda: (kinds.half(), (kinds.tf.TensorSpec((None, 40)), kinds.tf.TensorSpec((None, 9)))))
 
 
 def test_a_model_of_70_billion_parameters_is_built_without_its_weights() -> None:
