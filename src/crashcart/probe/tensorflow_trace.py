@@ -1,77 +1,178 @@
 """The step that Keras would run, traced and optimized as TensorFlow would, as plain data.
 
-Covers: train and predict steps, custom ones too; TensorFlow's own graph optimizer (grappler) is run on the trace, so
-that what it fuses and folds is fused and folded here; shapes at any batch from one trace, by TensorFlow's own inference.
-Does not cover: what a step costs (`fit/`). No data and no activation is allocated. TensorFlow is imported when used.
+Covers: train, evaluate and predict steps, custom ones too; TensorFlow's own graph optimizer (grappler) is run on the trace,
+so that what it fuses and folds is fused and folded here; shapes at any batch from one trace (`tensorflow_graph`).
+Does not cover: what a step costs (`fit/`). No data, no activation and no variable is allocated: a model that was traced is
+not to be run afterwards, except by way of `tensorflow_live`. TensorFlow is imported when used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from crashcart.graph import Graph, Node, Tensor, Variable
+from crashcart.errors import CannotCheckError, CrashcartError, UsageError
+from crashcart.graph import Graph, Variable
+from crashcart.probe.tensorflow_graph import Reader, dismantled
+from crashcart.probe.tensorflow_lines import Lines
+from crashcart.probe.tensorflow_load import NeedsWeightsError
+from crashcart.probe.tensorflow_specs import outputs
+from crashcart.probe.tensorflow_weights import WeightsReadError, unallocated
 
+# TensorFlow's optimizer takes about 10 kB for each operation (measured on MobileNetV2 and a decoder). Beyond this many the
+# process would grow by more than 300 MB, and a step is read as it was traced.
+MOST_OPTIMIZED = 25_000
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
-_ATTRIBUTES = ("data_format", "body", "cond", "then_branch", "else_branch", "f", "equation", "padding")
+
+
+class TraceError(CannotCheckError):
+    """TensorFlow could not trace the step."""
+
+    help = "See that `model.fit` runs on one small batch; if it does, return (model, example_batch) from the function."
 
 
 class Trace:
     """One traced step. `at(batch)` gives it as plain data."""
 
     def __init__(self, model: Any, specs: tuple[Any, ...], phase: str) -> None:
-        import tensorflow as tf
-
-        step = _built_step(model, specs, phase)
-        self._concrete = tf.function(step).get_concrete_function(specs)
-        self._variables = _variables(model, self._concrete)
-        self._inputs = [each.name.partition(":")[0] for each in _data_inputs(self._concrete)]
-        self._optimized = _optimized(self._concrete, self._variables)
+        check_traceable(model, phase)
+        self.notes = _notes(model)
+        with _told(phase), unallocated(), _uncollected():
+            graph = _traced(model, specs, phase)
+            self._variables = tuple(_variables(model, graph).values())
+            inputs = tuple(_node_name(each) for each in _data_inputs(graph))
+            results = tuple((_node_name(each), each.value_index) for each in graph.outputs)
+            whole = _whole(graph)
+            if len(whole.graph_def.node) > MOST_OPTIMIZED:
+                self.notes += (f"a step of {len(whole.graph_def.node)} operations is read without TensorFlow's optimizer",)
+            dismantled(graph)  # before the next large thing is made
+            self._lines = Lines(Reader(_optimized(whole), inputs, results).read)
 
     def at(self, batch: int) -> Graph:
         """The step at that batch."""
-        import tensorflow as tf
-
-        definition = type(self._optimized)()
-        definition.CopyFrom(self._optimized)
-        for node in definition.node:
-            if node.op == "Placeholder":
-                dims = node.attr["shape"].shape.dim
-                if dims and dims[0].size < 0:
-                    dims[0].size = batch
-        with tf.Graph().as_default() as graph:
-            tf.graph_util.import_graph_def(definition, name="")
-        reader = _Reader(definition.library, batch)
-        operations = graph.get_operations()
-        names = {each.name: number for number, each in enumerate(operations)}
-        nodes = reader.nodes(operations)
-        arguments = tuple(names[each] for each in self._inputs if each in names)
-        results = [each.name.rpartition(":") for each in self._concrete.graph.outputs]
-        kept = tuple((names[name], int(number)) for name, _, number in results if name in names)
-        return Graph(_untransposed(nodes), arguments, kept, reader.functions, tuple(self._variables.values()))
+        with _uncollected():
+            found = self._lines.at(batch)
+        return Graph(found.nodes, found.arguments, found.results, found.functions, self._variables)
 
 
-def _built_step(model: Any, specs: tuple[Any, ...], phase: str) -> Any:
-    if phase == "train":
-        model._symbolic_build(data_batch=specs)
-        return lambda data: model.train_step(data)
-    return lambda data: model.predict_step(data)
+def check_traceable(model: Any, phase: str) -> None:
+    """Raise where a model has no such step, or one that is not traced."""
+    if phase != "predict" and not model.compiled:
+        raise UsageError(
+            f"the model is not compiled, so that it has no {phase} step", "Compile it, or say --phase predict."
+        )
+    if getattr(model, "_jit_compile", None) is True:
+        raise CannotCheckError(
+            "the model is compiled with jit_compile=True: XLA plans its memory itself, and that plan cannot be traced",
+            "Compile it with jit_compile=False to see what it takes without XLA.",
+        )
 
 
-def _data_inputs(concrete: Any) -> list[Any]:
-    captured = {id(inner) for _, inner in concrete.graph.captures}
-    return [each for each in concrete.graph.inputs if id(each) not in captured]
+def _notes(model: Any) -> tuple[str, ...]:
+    if getattr(model, "run_eagerly", False):
+        return ("the step runs as a graph; with run_eagerly=True it takes longer, and often more memory",)
+    return ()
 
 
-def _variables(model: Any, concrete: Any) -> dict[str, Variable]:
+@contextmanager
+def _told(phase: str) -> Iterator[None]:
+    """Errors of a trace as words."""
+    try:
+        yield
+    except CrashcartError:
+        raise
+    except WeightsReadError as error:
+        raise NeedsWeightsError(f"the {phase} step looks at {error} while it is traced") from error
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        raise TraceError(f"the {phase} step cannot be traced: {type(error).__name__}: {first[:300]}") from error
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without Python's search for garbage, which walks all of TensorFlow's objects again and again, and without the
+    stack of Python that TensorFlow keeps for each operation: a fifth of the time of a trace (10.2 s to 8.2 s, MobileNetV2)."""
+    from tensorflow.python.util import tf_stack
+
+    was, extract, one = gc.isenabled(), tf_stack.extract_stack, tf_stack.extract_stack()
+    gc.disable()
+    tf_stack.extract_stack = lambda stacklevel=1: one
+    try:
+        yield
+    finally:
+        tf_stack.extract_stack = extract
+        if was:
+            gc.enable()
+
+
+def _traced(model: Any, specs: tuple[Any, ...], phase: str) -> Any:
+    """The graph of the step, as Keras would make it."""
+    from tensorflow.python.framework.func_graph import func_graph_from_py_func
+
+    _build(model, specs, phase)
+    step = {"train": "train_step", "evaluate": "test_step", "predict": "predict_step"}[phase]
+    return func_graph_from_py_func(step, getattr(model, step), (specs,), {})
+
+
+def _build(model: Any, specs: tuple[Any, ...], phase: str) -> None:
+    """Make what the first step would make: layers, metrics, slots. A variable that is made within a trace costs more."""
+    try:
+        _build_layers(model, specs, phase)
+    except Exception:  # a model need not be callable as a whole; its step may build it, and else says why it cannot
+        return
+    optimizer = getattr(model, "optimizer", None)
+    if phase == "train" and optimizer is not None and not optimizer.built and _is_built(model):
+        optimizer.build(model.trainable_variables)
+
+
+def _build_layers(model: Any, specs: tuple[Any, ...], phase: str) -> None:
+    import keras
+    from keras.src.backend import compute_output_spec
+    from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sample_weight
+
+    inputs, targets, weights = unpack_x_y_sample_weight(specs)
+    loss, metrics = model._compile_loss, model._compile_metrics
+    building = [each for each in (loss, metrics) if phase != "predict" and each is not None and not each.built]
+    if _is_built(model) and not building:
+        return
+    made = outputs(model, inputs)
+    x, y, weight = keras.tree.map_structure(_symbol, (inputs, targets, weights))
+    if metrics in building:
+        compute_output_spec(model.compute_metrics, x, y, made, sample_weight=weight)
+    if loss in building:
+        compute_output_spec(model._compute_loss, x, y, made, sample_weight=weight, training=False)
+
+
+def _is_built(model: Any) -> bool:
+    return all(each.built for each in model._flatten_layers())
+
+
+def _symbol(spec: Any) -> Any:
+    import keras
+
+    return None if spec is None else keras.KerasTensor(spec.shape, spec.dtype.name)
+
+
+def _node_name(tensor: Any) -> str:
+    return str(tensor.op.name)
+
+
+def _data_inputs(graph: Any) -> list[Any]:
+    captured = {id(inner) for _, inner in graph.captures}
+    return [each for each in graph.inputs if id(each) not in captured]
+
+
+def _variables(model: Any, graph: Any) -> dict[str, Variable]:
     """All variables in the order in which they are made, by the name of their handle in the graph where the step uses them."""
-    handles = {id(outer): inner.name.partition(":")[0] for outer, inner in concrete.graph.captures}
-    slots = getattr(getattr(model, "optimizer", None), "variables", ())
+    handles = {id(outer): _node_name(inner) for outer, inner in graph.captures}
+    place = {handle: number for number, handle in enumerate(handles)}
+    read = sorted(graph.variables, key=lambda each: place.get(id(each.handle), len(place)))
     made = [(each.value, "weights") for each in model.weights]
-    made += [(each.value, "optimizer") for each in slots]
+    made += [(each.value, "optimizer") for each in _slots(model)]
     made += [(each.value, "other") for each in model.variables]
-    made += [(each, "other") for each in concrete.graph.variables]
+    made += [(each, "other") for each in read]
     found: dict[str, Variable] = {}
     known: set[int] = set()
     for variable, kind in made:
@@ -84,35 +185,54 @@ def _variables(model: Any, concrete: Any) -> dict[str, Variable]:
     return found
 
 
-def _optimized(concrete: Any, variables: Mapping[str, Variable]) -> Any:
-    """The graph after TensorFlow's own optimizer. Handles become VarHandleOps, which carry shapes; loops stay loops."""
-    import tensorflow as tf
-    from tensorflow.core.protobuf import config_pb2
-    from tensorflow.python.grappler import tf_optimizer
+def _slots(model: Any) -> list[Any]:
+    """The variables of the model's optimizers; a model with a step of its own may have several."""
+    import keras
 
-    definition = concrete.graph.as_graph_def()
-    by_handle = {id(each.handle): each for each in concrete.graph.variables}
-    handles = {inner.name.partition(":")[0]: by_handle.get(id(outer)) for outer, inner in concrete.graph.captures}
-    for node in definition.node:
-        _prepare(node, handles.get(node.name))
-    for function in definition.library.function:
+    kept = [each for each in vars(model).values() if isinstance(each, keras.optimizers.Optimizer)]
+    return [variable for optimizer in kept for variable in optimizer.variables]
+
+
+def _whole(graph: Any) -> Any:
+    """The graph as TensorFlow writes it down. Handles become VarHandleOps, which carry shapes; loops stay loops."""
+    from tensorflow.core.protobuf import meta_graph_pb2
+
+    meta = meta_graph_pb2.MetaGraphDef()
+    meta.graph_def.CopyFrom(graph.as_graph_def())
+    by_handle = {id(each.handle): each for each in graph.variables}
+    handles = {_node_name(inner): by_handle.get(id(outer)) for outer, inner in graph.captures}
+    for node in meta.graph_def.node:
+        _prepare(node, handles)
+    for function in meta.graph_def.library.function:
         for node in function.node_def:
             node.attr.pop("_lower_using_switch_merge", None)
-    with tf.Graph().as_default() as graph:
-        tf.graph_util.import_graph_def(definition, name="")
-        meta = tf.compat.v1.train.export_meta_graph(graph_def=graph.as_graph_def(), graph=graph)
     kept = meta.collection_def["train_op"].node_list.value
-    kept.extend(each.name for each in concrete.graph.outputs)
-    kept.extend(each.name for each in concrete.graph.control_outputs)
+    kept.extend(each.name for each in graph.outputs)
+    kept.extend(each.name for each in graph.control_outputs)
+    return meta
+
+
+def _optimized(meta: Any) -> Any:
+    """The graph after TensorFlow's own optimizer, less two of its passes. That for memory changes graphs only near the end of
+    a device's memory, and that for functions needs some; together they took half of its time on MobileNetV2 (4.5 s)."""
+    from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
+    from tensorflow.python.grappler import tf_optimizer
+
+    if len(meta.graph_def.node) > MOST_OPTIMIZED:
+        return meta.graph_def
     config = config_pb2.ConfigProto()
-    config.graph_options.rewrite_options.min_graph_nodes = -1
-    return tf_optimizer.OptimizeGraph(config, meta)
+    options = config.graph_options.rewrite_options
+    options.min_graph_nodes = -1
+    options.memory_optimization = rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
+    options.disable_tfg_optimizer = not meta.graph_def.library.function
+    return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
 
 
-def _prepare(node: Any, variable: Any) -> None:
+def _prepare(node: Any, handles: Mapping[str, Any]) -> None:
     node.device = _DEVICE
     node.attr.pop("_output_shapes", None)
     node.attr.pop("_lower_using_switch_merge", None)
+    variable = handles.get(node.name) if node.op == "Placeholder" else None
     if variable is None:
         return
     node.op = "VarHandleOp"
@@ -121,118 +241,3 @@ def _prepare(node: Any, variable: Any) -> None:
     node.attr["dtype"].type = variable.dtype.as_datatype_enum
     node.attr["shape"].shape.CopyFrom(variable.shape.as_proto())
     node.attr["shared_name"].s = node.name.encode()
-
-
-def _untransposed(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Without the transpositions that only a shape is asked of: TensorFlow does not run them (seen in its own log)."""
-    readers: dict[int, set[int]] = {}
-    for index, node in enumerate(nodes):
-        for source in (*(each for each, _ in node.inputs), *node.waits):
-            readers.setdefault(source, set()).add(index)
-    found = list(nodes)
-    for index, node in enumerate(nodes):
-        askers = readers.get(index, set())
-        if node.op != "Transpose" or not askers or any(nodes[each].op != "Shape" for each in askers):
-            continue
-        found[index] = Node(node.name, "NoOp")
-        for each in askers:
-            found[each] = replace(nodes[each], inputs=node.inputs[:1])
-    return tuple(found)
-
-
-class _Reader:
-    """Graphs of TensorFlow as plain data, with the functions they call."""
-
-    def __init__(self, library: Any, batch: int) -> None:
-        self._definitions = {each.signature.name: each for each in library.function}
-        self._outer_library = library
-        self._batch = batch
-        self.functions: dict[str, Graph] = {}
-
-    def nodes(self, operations: list[Any]) -> tuple[Node, ...]:
-        names = {each.name: number for number, each in enumerate(operations)}
-        return tuple(self._node(each, names) for each in operations)
-
-    def _node(self, operation: Any, names: dict[str, int]) -> Node:
-        return Node(
-            operation.name,
-            operation.type,
-            tuple((names[each.op.name], each.value_index) for each in operation.inputs),
-            tuple(names[each.name] for each in operation.control_inputs),
-            tuple(_tensor(each, self._batch) for each in operation.outputs),
-            operation.name if operation.type == "VarHandleOp" else None,
-            _number(operation),
-            self._attributes(operation),
-        )
-
-    def _attributes(self, operation: Any) -> dict[str, Any]:
-        found = {}
-        given = operation.node_def.attr
-        for name in _ATTRIBUTES:
-            if name not in given:
-                continue
-            if given[name].WhichOneof("value") == "func":
-                found[name] = given[name].func.name
-                self._read_function(operation, given[name].func.name)
-            else:
-                found[name] = given[name].s.decode()
-        return found
-
-    def _read_function(self, operation: Any, name: str) -> None:
-        if name in self.functions or name not in self._definitions:
-            return
-        self.functions[name] = Graph(())  # a function may call itself
-        inputs = operation.inputs[1:] if operation.type in ("If", "StatelessIf") else operation.inputs
-        graph, arguments, results = _imported(self._definitions[name], list(inputs), self._outer_library)
-        operations = graph.get_operations()
-        names = {each.name: number for number, each in enumerate(operations)}
-        self.functions[name] = Graph(
-            self.nodes(operations),
-            tuple(names[each] for each in arguments),
-            tuple((names[each], number) for each, number in results),
-        )
-
-
-def _imported(definition: Any, inputs: list[Any], library: Any) -> tuple[Any, list[str], list[tuple[str, int]]]:
-    """A function's body with the shapes of what it is called with, its arguments, and its results."""
-    import tensorflow as tf
-    from tensorflow.python.framework.function_def_to_graph import function_def_to_graph_def
-
-    flat, names = function_def_to_graph_def(definition, [each.shape for each in inputs])
-    arguments = [each.name for each in definition.signature.input_arg]
-    called = dict(zip(arguments, inputs, strict=True))
-    for node in flat.node:
-        given = called.get(node.name)
-        if given is not None and given.op.type == "VarHandleOp":
-            own = node.name
-            node.CopyFrom(given.op.node_def)  # a handle that was handed in keeps the shape of its variable
-            node.name = own
-    flat.library.CopyFrom(library)
-    with tf.Graph().as_default() as graph:
-        tf.graph_util.import_graph_def(flat, name="")
-    ends = [names[definition.ret[each.name]].rpartition(":") for each in definition.signature.output_arg]
-    return graph, arguments, [(name, int(number)) for name, _, number in ends]
-
-
-def _tensor(tensor: Any, batch: int) -> Tensor:
-    import tensorflow as tf
-
-    if tensor.dtype in (tf.resource, tf.variant):
-        return Tensor((), 0)
-    shape = tensor.shape
-    if shape.rank is None:
-        return Tensor(None, tensor.dtype.size)
-    # An unknown dimension is taken for the batch: loops' bodies lose it where their lists carry it.
-    return Tensor(tuple(batch if each is None else each for each in shape.as_list()), tensor.dtype.size)
-
-
-def _number(operation: Any) -> int | None:
-    import tensorflow as tf
-
-    if not operation.outputs:
-        return None
-    output = operation.outputs[0]
-    if output.dtype not in (tf.int32, tf.int64, tf.bool) or output.shape.rank != 0:
-        return None
-    value = tf.get_static_value(output)
-    return None if value is None else int(value)

@@ -1,0 +1,84 @@
+"""The shapes of a batch: from the model, from an example, from what is typed; and what is assumed."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from crashcart.probe.tensorflow_specs import SpecsNeededError, batch_specs, described
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
+
+
+
+@pytest.fixture(scope="module")
+def kinds() -> Iterator[Any]:
+    from tests.unit.fit.programs import kinds
+
+    yield kinds
+
+
+def shapes(specs: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.nest.map_structure(lambda each: (tuple(each.shape), each.dtype.name), specs)
+
+
+def test_inputs_and_targets_come_from_the_model_by_name_and_by_place(kinds: Any) -> None:
+    x, y = shapes(batch_specs(kinds.dicts(), None, "train"))
+    assert x == {"image": ((None, 8, 8, 3), "float32"), "table": ((None, 5), "float32")}
+    assert y == {"price": ((None, 1), "float32"), "kind": ((None,), "int32")}
+    x, y = shapes(batch_specs(kinds.lists(), None, "evaluate"))
+    assert x == [((None, 8, 8, 3), "float32"), ((None, 5), "float32")]
+    assert y == [((None, 1), "float32"), ((None,), "int32")]
+    assert len(batch_specs(kinds.lists(), None, "predict")) == 1
+
+
+def test_an_example_says_what_a_batch_looks_like(kinds: Any) -> None:
+    import numpy as np
+    import tensorflow as tf
+
+    model, dataset = kinds.weighted()
+    assert [each[0] for each in shapes(batch_specs(model, dataset, "train"))] == [(None, 12), (None, 2), (None,)]
+    arrays = np.zeros((4, 12)), np.zeros((4, 2), "int64")
+    assert shapes(batch_specs(model, arrays, "train")) == (((None, 12), "float32"), ((None, 2), "int64"))
+    x_alone = tf.zeros((4, 12))
+    assert shapes(batch_specs(model, x_alone, "train")) == (((None, 12), "float32"), ((None, 2), "float32"))
+    assert shapes(batch_specs(*kinds.own_step(), "train")) == (((None, 96), "float32"),)  # its step takes x alone
+    both = [np.zeros((2, 8, 8, 3)), np.zeros((2, 5))]
+    assert len(batch_specs(kinds.lists(), both, "predict")[0]) == 2
+
+
+def test_open_dimensions_are_assumed_and_said_or_given(kinds: Any) -> None:
+    found = described(kinds.open_length(), None, "train")
+    assert shapes(found.specs[0]) == ((None, 128), "int32")
+    assert found.assumed == ("the input of (?) taken as 128; --shape gives another",)
+    assert shapes(described(kinds.open_image(), None, "predict").specs[0])[0] == (None, 224, 224, 3)
+    given = described(kinds.open_image(), None, "train", [(64, 32, 3)])
+    assert not given.assumed
+    assert [each[0] for each in shapes(given.specs)] == [(None, 64, 32, 3), (None, 8, 4, 4)]
+
+
+def test_an_unbuilt_model_says_which_shape_it_needs(kinds: Any) -> None:
+    with pytest.raises(SpecsNeededError, match=r"the shape of images in Net.call is not known") as caught:
+        batch_specs(kinds.Net(), None, "train")
+    assert "--shape" in caught.value.help
+    assert shapes(batch_specs(kinds.Net(), None, "train", [(20,)])) == (((None, 20), "float32"), ((None,), "int32"))
+    with pytest.raises(SpecsNeededError, match="no keras.Input"):
+        batch_specs(kinds.words(), None, "train")
+    found = described(kinds.words(), None, "train", [(30,)])
+    assert shapes(found.specs[0]) == ((None, 30), "int32")
+    assert "Embedding" in found.assumed[0]
+
+
+def test_shapes_that_do_not_match_are_refused(kinds: Any) -> None:
+    with pytest.raises(SpecsNeededError, match="2 inputs, and 1 shapes") as caught:
+        batch_specs(kinds.lists(), None, "train", [(8, 8, 3)])
+    assert "the input image, the input table" in caught.value.help
+    with pytest.raises(SpecsNeededError, match="has the shape"):
+        batch_specs(kinds.open_image(), None, "train", [(64, 32, 1)])
+    with pytest.raises(SpecsNeededError, match="RaggedTensors"):
+        batch_specs(*kinds.ragged(), "predict")
