@@ -14,7 +14,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from crashcart.cli.fit_ask import Progress, ask
+from crashcart.cli.fit_ask import LOADING, TRACING, Answer, Progress, ask
 from crashcart.cli.output import exit_code, write_reports
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
 from crashcart.evidence import Evidence
@@ -159,19 +159,30 @@ class _CannotTraceError(CannotCheckError):
 
 def _traced(request: dict[str, Any], there: Available, until_s: float, progress: Progress) -> StepPeak:
     from crashcart.blackbox.codec import from_plain
-    from crashcart.cli.fit_step import TRACING, ordered
+    from crashcart.cli.fit_step import ordered
     from crashcart.step import Remedy
 
     answer = ask(request, max(0.0, until_s - time.monotonic()), progress)
-    if answer.error is not None:
-        if isinstance(answer.error, CannotCheckError) and answer.phase == TRACING:
-            raise _CannotTraceError(str(answer.error), answer.error.help) from answer.error
-        raise answer.error
-    assert answer.step is not None
+    if answer.step is None:
+        assert answer.error is not None
+        raise _CannotTraceError(str(answer.error), answer.error.help) if _leaves_a_trial(answer) else answer.error
     step = from_plain(StepPeak, answer.step)
     found = ordered(from_plain(Remedy, each) for each in answer.remedies)
-    cut_short = () if answer.done else ("not all remedies were estimated: the process ended before, or its time did",)
-    return replace(_with_memory(step, there), remedies=found, assumed=(*_notes(step, there), *cut_short))
+    return replace(_with_memory(step, there), remedies=found, assumed=(*_notes(step, there), *_cut_short(answer)))
+
+
+def _cut_short(answer: Answer) -> tuple[str, ...]:
+    if answer.done and answer.error is None:
+        return ()
+    reason = "time was over" if answer.timed_out else answer.error or "the process died"
+    return (f"not all remedies were estimated: {reason}",)
+
+
+def _leaves_a_trial(answer: Answer) -> bool:
+    """Whether the model is there, and only its step could not be traced, or our own estimate failed."""
+    if isinstance(answer.error, CannotCheckError):
+        return answer.phase == TRACING
+    return answer.error is not None and answer.error.exit_code == CrashcartError.exit_code and answer.phase != LOADING
 
 
 def _in_place_of_the_trace(

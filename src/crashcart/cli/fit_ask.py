@@ -23,6 +23,8 @@ from crashcart.units import duration
 
 Tick = Callable[[str], None]
 
+LOADING, TRACING = "loading the model", "tracing the step"
+"""Phases that decide what a failure means."""
 COMMAND = (sys.executable, "-m", "crashcart.cli.fit_child")
 
 _LOOK_S = 0.1
@@ -183,7 +185,7 @@ def _no_answer(
 def _killed(phase: str, kills_rose: bool) -> CannotCheckError:
     """By SIGKILL, which is mostly the kernel's answer to a lack of memory."""
     counted = "the kernel's count of processes killed for lack of memory rose meanwhile" if kills_rose else "nobody says why"
-    if phase == "loading the model":
+    if phase == LOADING:
         return CannotCheckError(
             f"the process was killed while loading the model (SIGKILL; {counted})",
             "Building the model takes more memory than there is here: its weights, or data that the file loads, do not fit. "

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from crashcart.blackbox.codec import to_plain
+from crashcart.cli.fit_ask import LOADING
 from crashcart.cli.fit_step import Estimator, remedies, wanted
 from crashcart.errors import CrashcartError
 from crashcart.probe import tensorflow_load
@@ -32,10 +33,15 @@ def main(request: dict[str, Any], write: Write, again: Callable[[str], None]) ->
     """Answer a request: phases, then the step, then the remedies; or the error with its help and exit code."""
     try:
         _answer(request, write)
-    except tensorflow_load.NeedsWeightsError as error:
-        again(str(error))
     except CrashcartError as error:
+        if isinstance(error, tensorflow_load.NeedsWeightsError) and not request.get("weights"):
+            again(str(error))
         write({"error": str(error), "help": error.help, "exit_code": error.exit_code})
+    except Exception as error:
+        told = f"a fault of its own: {type(error).__name__}: {error}"
+        write({"error": told, "help": CrashcartError.help, "exit_code": CrashcartError.exit_code})
+        if os.environ.get("CRASHCART_DEBUG"):
+            raise
     write({"done": True})
 
 
@@ -43,7 +49,7 @@ def _answer(request: dict[str, Any], write: Write) -> None:
     def say(phase: str) -> None:
         write({"phase": phase})
 
-    say("loading the model")
+    say(LOADING)
     file, name = request["file"], request["name"]
     model, given = tensorflow_load.load(f"{file}:{name}" if name else file, weights=bool(request.get("weights")))
     step = Estimator(model, given, request, say).step()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from crashcart.cli.fit_ask import TRACING
 from crashcart.fit.estimate import estimate, largest_batch
 from crashcart.fit.places import places
 from crashcart.graph import Graph
@@ -20,7 +21,6 @@ from crashcart.units import size
 
 Say = Callable[[str], None]
 
-TRACING = "tracing the step"
 # A remedy that saves less is none; the figures are not that exact.
 _LEAST_SAVED = 0.02
 _REMEDIES_S = 120.0
