@@ -240,7 +240,15 @@ _HELD_OUT = (
 
 def spreads(rows: list[Row], what: str, truth: str, bounds: tuple[str, str]) -> str:
     """Errors and bounds, by phase, and apart for the families that nothing was set on."""
-    head = ["rows", "number", "median error", "90th percentile", "truth above the upper bound", "below the lower", "width"]
+    head = [
+        "rows",
+        "number",
+        "median error",
+        "90th percentile",
+        "truth above the upper bound",
+        "below the lower",
+        "width",
+    ]
     body = []
     for title, chosen in _groups([row for row in rows if error(row, what, truth) is not None]):
         errors = sorted(abs(error(row, what, truth) or 0.0) for row in chosen)

@@ -33,7 +33,8 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(
-        ("MemoryGuardError", "doctor", "fit", "guard", "largest_batch", "run", "why", "recordings", "note"), "crashcart.api"
+        ("MemoryGuardError", "doctor", "fit", "guard", "largest_batch", "run", "why", "recordings", "note"),
+        "crashcart.api",
     ),
     **dict.fromkeys(("Cause", "Confidence", "Finding", "Report"), "crashcart.finding"),
 }

@@ -243,8 +243,8 @@ def fit(
     """Estimate what one step of a model takes at a batch size, before anything of it is allocated; nothing of it is run.
 
     `model` is a Keras model, which stays as it is, or a function that returns one. `data` (a dataset, an example batch or
-    TensorSpecs) says what a batch looks like where the model does not. `memory` (`"16G"`, or bytes) and `gpu` (`"A100-40G"`) name a
-    machine that one does not have. `remedies` says whether to estimate what would help; by default, where the step may not fit.
+    TensorSpecs) says what a batch looks like where the model does not. `memory` (`"16G"`, or bytes) and `gpu` (`"A100-40G"`)
+    name a machine that one does not have. `remedies`: whether to estimate what would help; by default, where it may not fit.
     CrashcartError where it cannot be told.
     """
     from crashcart.cli.fit_live import Question, examined_live

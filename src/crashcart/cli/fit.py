@@ -36,7 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="D,D,…",
         help="the shape of one example, once for each input, where it is not known",
     )
-    parser.add_argument("--memory", metavar="SIZE", help="a machine with so much memory, such as 16G, instead of this one")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="a machine with so much memory, such as 16G, instead of this one"
+    )
     parser.add_argument("--gpu", metavar="NAME", help="a GPU by its name, such as A100-40G or 'RTX 4090'")
     parser.add_argument(
         "--target",
@@ -45,7 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="compare this figure: device with a GPU, else host, if not given",
     )
     parser.add_argument("--probe", action="store_true", help="run small real steps in a child as well, and extrapolate")
-    parser.add_argument("--verify", action="store_true", help="run the largest batch once, in a child held to the limit")
+    parser.add_argument(
+        "--verify", action="store_true", help="run the largest batch once, in a child held to the limit"
+    )
     parser.add_argument(
         "--remedies",
         action=argparse.BooleanOptionalAction,
@@ -205,7 +209,9 @@ def _measured(request: dict[str, Any], there: Available, until_s: float, progres
     return replace(step, method="measured", assumed=_notes(step, there))
 
 
-def _verified(request: dict[str, Any], step: StepPeak, there: Available, until_s: float, progress: Progress) -> StepPeak:
+def _verified(
+    request: dict[str, Any], step: StepPeak, there: Available, until_s: float, progress: Progress
+) -> StepPeak:
     """The largest batch, run once under the limit; where it dies, a little less."""
     from crashcart.cli.fit_trial import confirmed
 

@@ -184,12 +184,14 @@ def _no_answer(
 
 def _killed(phase: str, kills_rose: bool) -> CannotCheckError:
     """By SIGKILL, which is mostly the kernel's answer to a lack of memory."""
-    counted = "the kernel's count of processes killed for lack of memory rose meanwhile" if kills_rose else "nobody says why"
+    counted = (
+        "the kernel's count of processes killed for lack of memory rose meanwhile" if kills_rose else "nobody says why"
+    )
     if phase == LOADING:
         return CannotCheckError(
             f"the process was killed while loading the model (SIGKILL; {counted})",
             "Building the model takes more memory than there is here: its weights, or data that the file loads, do not fit. "
-            "Load data below `if __name__ == \"__main__\":`, or ask on a larger machine.",
+            'Load data below `if __name__ == "__main__":`, or ask on a larger machine.',
         )
     return CannotCheckError(
         f"the process was killed while {phase} (SIGKILL; {counted})", "Ask again where more memory is free."

@@ -7,6 +7,7 @@ Does not cover: the document around them (`report/json.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from crashcart.step import Moment, StepPeak
@@ -55,7 +56,4 @@ def thinned(moments: Sequence[Moment], most: int) -> list[Moment]:
     if len(moments) <= most:
         return list(moments)
     edges = [len(moments) * index // most for index in range(most + 1)]
-    return [
-        max(moments[first:last], key=lambda each: sum(each.held.values()))
-        for first, last in zip(edges, edges[1:], strict=False)
-    ]
+    return [max(moments[first:last], key=lambda each: sum(each.held.values())) for first, last in pairwise(edges)]

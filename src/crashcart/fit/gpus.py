@@ -42,7 +42,11 @@ def find_gpu(name: str) -> Gpu:
         near = _near(name)
         raise UsageError(
             f"received --gpu {name!r}; expected a GPU that is known"
-            + (f", such as {', '.join(near)}" if near else f": {', '.join(sorted({each.name for each in known.values()}))}"),
+            + (
+                f", such as {', '.join(near)}"
+                if near
+                else f": {', '.join(sorted({each.name for each in known.values()}))}"
+            ),
             "With another one, say how much memory it has: --memory 24G --target device.",
         )
     return found

@@ -23,9 +23,9 @@ def step_does_not_fit(step: StepPeak) -> Iterator[Finding]:
     ## How we know
 
     The step that Keras would run was traced, and its tensors were laid out in time, each freed after its last reader, on a
-    model of TensorFlow's allocator; on the host, what the libraries and the heap take besides was added. Where the step cannot be
-    traced, small real steps were run in a child and extrapolated. Where only the upper bound is above what there is, the finding is
-    a risk. Where a real run at that batch, held to that memory, died, it is certain.
+    model of TensorFlow's allocator; on the host, what the libraries and the heap take besides was added. Where the step cannot
+    be traced, small real steps were run in a child and extrapolated. Where only the upper bound is above what there is, the
+    finding is a risk. Where a real run at that batch, held to that memory, died, it is certain.
 
     ## What to do
 

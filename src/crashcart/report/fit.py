@@ -62,8 +62,10 @@ def _headline(step: StepPeak, width: int) -> Iterator[Line]:
         yield [(left, "headline"), (" " * (width - cells(left) - cells(right)), ""), *verdict]
         return
     yield from ([(row, "headline")] for row in wrap(left, width, _HANG))
-    if right:
-        yield [("  ", ""), *verdict]
+    if cells(right) + 2 <= width:
+        yield from [[("  ", ""), *verdict]] if right else []
+        return
+    yield from ([("  ", ""), (text, style)] for text, style in ((said, _STYLES[said]), (most, "")) if text)
 
 
 def _block(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
@@ -85,7 +87,7 @@ def _tensor_rows(step: StepPeak, room: int) -> Iterator[Line]:
     place = max((cells(safe.flat(each.place)) for each in rows), default=0)
     for each in rows:
         head = f"{each.size:>9}  {each.kind:<{kind}}  "
-        where = cut(safe.flat(each.place), max(8, room - cells(head)))
+        where = cut(safe.flat(each.place), max(4, room - cells(head)))
         left = room - cells(head) - place - 2
         own = cut(safe.flat(each.operation), left) if left >= 12 else ""
         yield [(head, ""), (where.ljust(place) if own else where, "place"), (f"  {own}" if own else "", "dim")]
@@ -94,7 +96,7 @@ def _tensor_rows(step: StepPeak, room: int) -> Iterator[Line]:
 def _remedy_rows(step: StepPeak, room: int) -> Iterator[Line]:
     """Name, what it saves, the figure then, what it costs; below it, what to type."""
     rows = fit_words.remedies(step)[:_MOST_REMEDIES]
-    name = min(max((cells(safe.flat(each.name)) for each in rows), default=0), max(12, room - 24))
+    name = min(max((cells(safe.flat(each.name)) for each in rows), default=0), max(5, room - 24))
     for each in rows:
         style = "certain" if each.fits else ""
         head = f"{cut(safe.flat(each.name), name):<{name}}  {each.saved:>5}  {each.size:>9}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from crashcart.report import fit_words
 from crashcart.report.chart import short, tag
@@ -50,7 +51,8 @@ def bands(step: StepPeak) -> list[Band]:
     totals = [sum(each.values()) for each in columns]
     top, at = max(totals), totals.index(max(totals))
     seen = [kind for kind in ORDER if max(each.get(kind, 0) for each in columns) >= _LEAST_SHARE * top]
-    if any(sum(each.get(kind, 0) for kind in seen) < sum(each.values()) for each in columns) and "other" not in seen:
+    rest = max(sum(count for kind, count in each.items() if kind not in seen) for each in columns)
+    if rest >= _LEAST_SHARE * top and "other" not in seen:
         seen = [kind for kind in ORDER if kind in seen or kind == "other"]
     return _stacked(columns, seen, at)
 
@@ -67,7 +69,9 @@ def _stacked(columns: Sequence[dict[str, int]], seen: Sequence[str], at: int) ->
     for kind in seen:
         amounts = [each.get(kind, 0) for each in columns]
         if kind == "other":
-            amounts = [sum(value for name, value in each.items() if name not in seen or name == kind) for each in columns]
+            amounts = [
+                sum(value for name, value in each.items() if name not in seen or name == kind) for each in columns
+            ]
         high = [below + amount for below, amount in zip(low, amounts, strict=True)]
         name = "beside tensors" if kind == PROCESS else fit_words.KINDS[kind]
         found.append(Band(kind, name, tuple(low), tuple(high), amounts[at]))
@@ -152,7 +156,9 @@ def _axes(plot: _Plot) -> Iterator[str]:
         yield tag("text", words, class_="tick", x=_LEFT - 8, y=y + 4, text_anchor="end")
     for first, last, words in _parts(plot.step):
         left, right, y = plot.x(first), plot.x(last), plot.bottom + 9
-        yield tag("path", class_="part", d=f"M{short(left + 1)} {short(y - 4)}V{short(y)}H{short(right - 1)}V{short(y - 4)}")
+        yield tag(
+            "path", class_="part", d=f"M{short(left + 1)} {short(y - 4)}V{short(y)}H{short(right - 1)}V{short(y - 4)}"
+        )
         yield tag("text", words, class_="tick", x=(left + right) / 2, y=y + 15, text_anchor="middle")
     words = cut("the operations of one step, in order", int((plot.right - _LEFT) / _CHAR))
     yield tag("text", words, class_="tick", x=(_LEFT + plot.right) / 2, y=float(plot.height - 6), text_anchor="middle")
@@ -189,7 +195,9 @@ def _peak(plot: _Plot) -> Iterator[str]:
     step, x = plot.step, plot.x(plot.peak)
     compared = step.compared
     at = f" at {flat(fit_words.place(step, step.at))}" if step.at else ""
-    words = cut(f"peak {size(compared.bytes) if compared else size(step.peak_bytes)}{at}", int((plot.width - 20) / _CHAR))
+    words = cut(
+        f"peak {size(compared.bytes) if compared else size(step.peak_bytes)}{at}", int((plot.width - 20) / _CHAR)
+    )
     half = cells(words) * _CHAR / 2
     middle = min(max(x, half + 4), plot.width - half - 4)
     yield tag("line", class_="peak", x1=x, x2=x, y1=20, y2=plot.y(max(plot.totals)))
@@ -205,7 +213,7 @@ def _tips(plot: _Plot, most: int) -> Iterator[str]:
     """Invisible columns that tell what is held there; each tells of its highest moment."""
     count = len(plot.totals)
     edges = sorted({count * index // most for index in range(most)} | {count})
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in pairwise(edges):
         at = max(range(first, last), key=lambda index: plot.totals[index])
         left, right = plot.x(first), plot.x(min(last, count - 1))
         if right > left:

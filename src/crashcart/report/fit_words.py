@@ -7,6 +7,7 @@ still untrusted here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ KINDS = {
 """In the order in which they are told."""
 _LEAST_SHOWN_BYTES = 64 << 10
 _LEAST_SAVED = 0.02
+_WITH_UNIT = re.compile(r"(?<=\d) (?=[KMGT]?i?B)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +79,26 @@ def peak(step: StepPeak) -> str:
 def title(step: StepPeak) -> str:
     """The whole answer in a line."""
     said = verdict(step)
-    return f"A {step.phase} step at batch {step.batch}{f' {said}' if said else ''}: {peak(step)}"
+    words = f"A {step.phase} step at batch {step.batch}{f' {said}' if said else ''}: {peak(step)}"
+    return _WITH_UNIT.sub("\u00a0", words)
 
 
 def largest(step: StepPeak) -> str:
     """`the largest batch that fits is 104`; empty where it was not sought."""
     if step.largest_batch is None:
         return ""
-    return f"the largest batch that fits is {step.largest_batch}" if step.largest_batch else "not even a batch of 1 fits"
+    return (
+        f"the largest batch that fits is {step.largest_batch}" if step.largest_batch else "not even a batch of 1 fits"
+    )
 
 
 def liked(step: StepPeak) -> str:
     """Batches near the largest that people like: `64 is the nearest power of two below`."""
     most, found = step.largest_batch, []
     if most and step.round_batch and step.round_batch < most:
-        found.append(f"{step.round_batch} is the nearest power of two below it")
+        found.append(f"{step.round_batch} is the nearest power of two below {most}")
     even = step.even_batch
-    if most and even and most < step.batch and 1 < even and even != step.round_batch:
+    if most and even and most < step.batch and even > 1 and even != step.round_batch:
         found.append(f"{even} goes into {step.batch} {step.batch // even} times")
     return "; ".join(found)
 
@@ -141,12 +146,11 @@ def memory(step: StepPeak) -> str:
     """What the figure is a figure of, and the other one where it tells something."""
     device = Bounds(step.peak_bytes, step.low_bytes, step.high_bytes)
     if step.target == "host":
-        return (
-            f"what the process grows by on the host; TensorFlow's tensors are {size(device.bytes)} of it ({span(device)})"
-        )
+        return f"what the process grows by on the host; TensorFlow's tensors are {size(device.bytes)} of it ({span(device)})"
     if step.host is not None and step.available_in in ("given", "container", "machine"):
-        return f"TensorFlow's allocator alone; on a host without a GPU the process grows by {size(step.host.bytes)} ({span(step.host)})"
-    return "TensorFlow's allocator on the device"
+        grows = f"{size(step.host.bytes)} ({span(step.host)})"
+        return f"TensorFlow's allocator alone; on a host without a GPU the process grows by {grows}"
+    return f"TensorFlow's allocator on the device{where}"
 
 
 def method(step: StepPeak) -> str:
@@ -183,13 +187,16 @@ def glance(step: StepPeak) -> Iterator[tuple[str, str, str]]:
         yield "Available", size(step.available_bytes), step.available_in or ""
     if step.largest_batch is not None:
         yield "Largest batch", str(step.largest_batch), liked(step)
-    yield "Step", f"{step.phase}, batch {step.batch}", f"{step.method} in {duration(step.seconds)}" if step.seconds else ""
+    yield (
+        "Step",
+        f"{step.phase}, batch {step.batch}",
+        f"{step.method} in {duration(step.seconds)}" if step.seconds else "",
+    )
 
 
 def facts(step: StepPeak) -> list[tuple[str, str]]:
     """The rest, a row each."""
     rows = [
-        ("verdict", verdict(step)),
         ("batch", "; ".join(each for each in (largest(step), liked(step)) if each)),
         ("the figure is", memory(step)),
         ("held at the peak", " · ".join(f"{kind} {size(count)}" for kind, count in kinds(step))),
@@ -201,3 +208,9 @@ def facts(step: StepPeak) -> list[tuple[str, str]]:
         ("both ways", agreement(step)),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def sentence(step: StepPeak) -> str:
+    """What a reader wants to know after the title."""
+    at = f"the peak is at {place(step, step.at)}" if step.at else ""
+    return "; ".join(each for each in (largest(step), at, method(step)) if each)

@@ -127,8 +127,8 @@ def _chart(evidence: Evidence, width: int, height: int, name: str) -> Markup:
     memory = memory_of(evidence)
     return Markup(draw(memory, width, height, name) if memory else "")
 
+
 def _step_chart(step: StepPeak, width: int, height: int, name: str) -> Markup:
     from markupsafe import Markup
 
     return Markup(fit_chart.draw_step(step, width, height, name))
-

@@ -42,7 +42,9 @@ def asked(timeout_s: float = 30.0) -> tuple[Answer, list[str]]:
 
 
 def test_an_answer_larger_than_a_pipe_is_read_while_the_child_writes_it(child: Any) -> None:
-    child("say(phase='estimating'); say(step={'text': 'x' * 3_000_000}); say(remedy={'name': request['name']}); say(done=True)")
+    child(
+        "say(phase='estimating'); say(step={'text': 'x' * 3_000_000}); say(remedy={'name': request['name']}); say(done=True)"
+    )
     answer, ticks = asked()
     assert answer.step is not None and len(answer.step["text"]) == 3_000_000
     assert answer.remedies == [{"name": "build"}] and answer.done
@@ -81,7 +83,11 @@ def test_the_estimate_is_kept_where_time_runs_out_behind_it(child: Any) -> None:
 @pytest.mark.parametrize(
     ("source", "says", "then"),
     [
-        ("say(phase='loading the model'); os.kill(os.getpid(), signal.SIGKILL)", "killed while loading the model", "weights"),
+        (
+            "say(phase='loading the model'); os.kill(os.getpid(), signal.SIGKILL)",
+            "killed while loading the model",
+            "weights",
+        ),
         ("say(phase='estimating'); os.kill(os.getpid(), signal.SIGKILL)", "killed while estimating", "more memory"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "ended by SIGSEGV while starting", "crashcart run"),
         ("os._exit(7)", "ended with code 7 while starting", "crashcart run"),

@@ -35,7 +35,9 @@ def test_a_named_gpu_is_a_device() -> None:
     assert found.bytes is not None and 37 * GIB < found.bytes < 38 * GIB
 
 
-@pytest.mark.parametrize("arguments", [("16G", "T4", None), (None, "T4", "host"), ("much", None, None), ("0", None, None)])
+@pytest.mark.parametrize(
+    "arguments", [("16G", "T4", None), (None, "T4", "host"), ("much", None, None), ("0", None, None)]
+)
 def test_what_cannot_be_meant_is_refused(arguments: tuple[str | None, str | None, str | None]) -> None:
     with pytest.raises(UsageError):
         available(*arguments)

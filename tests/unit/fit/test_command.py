@@ -64,7 +64,9 @@ def test_the_estimate_is_the_true_peak(capfd: pytest.CaptureFixture[str]) -> Non
     target = (f"{MODELS}:build", "--batch", "65536", "--phase", "predict")
     found = document(capfd, *target, "--memory", "1G", "--target", "device")
     assert found["low_bytes"] <= true_peak() <= found["high_bytes"]
-    assert found["low_bytes"] <= found["device_peak_bytes"] <= found["high_bytes"] <= found["available_bytes"] == 1 << 30
+    assert (
+        found["low_bytes"] <= found["device_peak_bytes"] <= found["high_bytes"] <= found["available_bytes"] == 1 << 30
+    )
     assert found["largest_batch"] > 65536
     assert found["batches"]["power_of_two"] <= found["largest_batch"]
     assert found["host_low_bytes"] <= found["host_peak_bytes"] <= found["host_high_bytes"]
@@ -73,9 +75,7 @@ def test_the_estimate_is_the_true_peak(capfd: pytest.CaptureFixture[str]) -> Non
     assert 0 < len(found["moments"]) <= 60
 
 
-def test_a_step_that_does_not_fit_is_a_finding_with_remedies(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_step_that_does_not_fit_is_a_finding_with_remedies(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     page = tmp_path / "fit.html"
     target = (f"{MODELS}:build", "--batch", "4096", "--memory", "3M", "--target", "device", "--html", str(page))
     found = document(capfd, *target)
@@ -83,7 +83,9 @@ def test_a_step_that_does_not_fit_is_a_finding_with_remedies(
     assert 0 < found["largest_batch"] < 4096
     assert found["fits"] is False and found["findings"][0]["cause"] == "gpu-memory"
     assert found["place"] and "/" not in found["place"]
-    assert [each["peak_bytes"] for each in found["remedies"]] == sorted(each["peak_bytes"] for each in found["remedies"])
+    assert [each["peak_bytes"] for each in found["remedies"]] == sorted(
+        each["peak_bytes"] for each in found["remedies"]
+    )
     assert found["remedies"][0]["peak_bytes"] < found["device_peak_bytes"]
     assert page.read_text().count('class="chart step"') == 2
 

@@ -30,7 +30,8 @@ def test_names_are_found_as_people_and_drivers_write_them(typed: str, name: str)
 
 
 @pytest.mark.parametrize(
-    ("typed", "near"), [("A100", ("A100-40G", "A100-80G")), ("RTX 409", ("RTX 4090",)), ("V100", ("V100-16G", "V100-32G"))]
+    ("typed", "near"),
+    [("A100", ("A100-40G", "A100-80G")), ("RTX 409", ("RTX 4090",)), ("V100", ("V100-16G", "V100-32G"))],
 )
 def test_a_name_that_is_not_known_lists_near_ones(typed: str, near: tuple[str, ...]) -> None:
     with pytest.raises(UsageError) as raised:
@@ -49,7 +50,7 @@ def test_a_name_like_no_other_lists_all() -> None:
 def test_a_process_gets_most_of_a_device_and_never_all(row: dict[str, object]) -> None:
     found = find_gpu(str(row["name"]))
     assert found.name == row["name"]
-    assert 0.7 < found.usable_bytes / found.total_bytes < 0.99
+    assert 0.65 < found.usable_bytes / found.total_bytes < 0.99
 
 
 def test_what_tensorflow_leaves_depends_on_the_generation() -> None:

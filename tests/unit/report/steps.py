@@ -10,6 +10,14 @@ from crashcart.units import GIB, MIB
 AT = "gradient_tape/functional_1/conv3_block4_out_1/ReluGrad"
 
 
+LARGEST = (
+    HeldTensor("functional_1/conv2_block1_2_relu_1/Relu", "activations", 160 * MIB),
+    HeldTensor("functional_1/conv2_block2_2_relu_1/Relu", "activations", 120 * MIB),
+    HeldTensor("functional_1/conv2_block3_2_relu_1/Relu", "activations", 80 * MIB),
+    HeldTensor(AT, "gradients", 64 * MIB),
+)
+
+
 def moments(count: int = 240) -> tuple[Moment, ...]:
     """Activations pile up on the way forward and go on the way back, while gradients come."""
     found = []
@@ -26,7 +34,11 @@ def moments(count: int = 240) -> tuple[Moment, ...]:
             "scratch": (300 if index % 17 == 3 else 20) * MIB,
             "other": 3000,
         }
-        at = f"functional_1/conv{index}/Relu" if forward else f"gradient_tape/functional_1/conv{count - index}/Conv2DBackpropInput"
+        at = (
+            f"functional_1/conv{index}/Relu"
+            if forward
+            else f"gradient_tape/functional_1/conv{count - index}/Conv2DBackpropInput"
+        )
         found.append(Moment(AT if index == int(0.5 * count) else at, held))
     return tuple(found)
 
@@ -41,11 +53,7 @@ def train_step() -> StepPeak:
         {"weights": 98 * MIB, "optimizer": 196 * MIB, "gradients": 98 * MIB, "activations": 4400 * MIB, "input": 37 * MIB,
          "scratch": 300 * MIB},
         AT,
-        tuple(
-            HeldTensor(f"functional_1/conv2_block{index}_2_relu_1/Relu", "activations", (200 - 40 * index) * MIB)
-            for index in range(1, 4)
-        )
-        + (HeldTensor(AT, "gradients", 64 * MIB),),
+        LARGEST,
         available_bytes=7800 * MIB,
         available_in="container",
         largest_batch=104,
@@ -54,7 +62,9 @@ def train_step() -> StepPeak:
     )  # fmt: skip
     places = {AT: "conv3_block4_out (backward)"}
     places |= {each.name: each.name.split("/")[1].removesuffix("_1") + " (forward)" for each in step.largest[:3]}
-    places |= {each.at: f"conv ({'backward' if 'tape' in each.at else 'forward'})" for each in step.moments if each.at != AT}
+    places |= {
+        each.at: f"conv ({'backward' if 'tape' in each.at else 'forward'})" for each in step.moments if each.at != AT
+    }
     return replace(step, places=places)
 
 
@@ -70,7 +80,9 @@ def too_large(step: StepPeak) -> StepPeak:
         largest_batch=47,
         remedies=(
             Remedy("accumulation in 2 steps", 2750 * MIB, "cc.remedy.accumulate(model, 2)", "the same result", 32),
-            Remedy("mixed precision", 3009 * MIB, "keras.mixed_precision.set_global_policy('mixed_float16')", "less exact"),
+            Remedy(
+                "mixed precision", 3009 * MIB, "keras.mixed_precision.set_global_policy('mixed_float16')", "less exact"
+            ),
             Remedy("recomputation (remat)", 4900 * MIB, "cc.remedy.remat(model)", "about +25 % time"),
         ),
         verified=Verified(47, 4 * GIB, True, 3900 * MIB, "3 steps ran in a memory group"),

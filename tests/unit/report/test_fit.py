@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -28,7 +29,7 @@ def test_the_first_line_has_the_answer() -> None:
     peak = "peak 4.98 GiB (4.79 … 5.37 GiB) of 7.62 GiB available"
     assert re.match(re.escape(peak) + r" +fits; the largest batch that fits is 104\n", wide)
     assert narrow.startswith(f"{peak}\n  fits; the largest batch that fits is 104\n")
-    assert "64 is the nearest power of two below it" in narrow
+    assert "64 is the nearest power of two below 104" in narrow
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 110, 200])
@@ -59,7 +60,7 @@ def test_remedies_come_with_what_they_save_and_cost() -> None:
     assert re.search(r"accumulation in 2 steps at batch 32 +−46 % +2\.69 GiB  fits", text)
     assert re.search(r"recomputation \(remat\) +−4 % +4\.79 GiB\n", text)
     assert "cc.remedy.accumulate(model, 2) (the same result)" in text
-    assert "32 is the nearest power of two below it" in text
+    assert "32 is the nearest power of two below 47" in text
     assert "a real step at batch 47, held to 4.00 GiB, lived, 3.81 GiB at its peak" in text
     assert "assumed  the length of a text is not known: 128 was taken" in text
 
@@ -73,7 +74,7 @@ def test_between_the_bounds_it_may_not_fit_and_without_memory_nothing_is_said() 
 
 def test_a_divisor_is_offered_where_the_batch_does_not_fit() -> None:
     step = replace(train_step(), batch=60, largest_batch=47, available_bytes=4 * GIB)
-    assert fit_words.liked(step) == "32 is the nearest power of two below it; 30 goes into 60 2 times"
+    assert fit_words.liked(step) == "32 is the nearest power of two below 47; 30 goes into 60 2 times"
     assert fit_words.largest(replace(step, largest_batch=0)) == "not even a batch of 1 fits"
     assert (step.round_batch, step.even_batch) == (32, 30)
     assert (replace(step, largest_batch=0).round_batch, replace(step, largest_batch=0).even_batch) == (None, None)
@@ -115,14 +116,14 @@ def test_the_bands_lie_on_each_other_and_make_the_whole() -> None:
     assert [each.kind for each in stack] == [
         "weights",
         "optimizer",
-        "other",
         "input",
         "activations",
         "gradients",
         "scratch",
     ]
-    assert all(below.high == above.low for below, above in zip(stack, stack[1:], strict=False))
-    assert stack[-1].high == tuple(sum(each.held.values()) for each in step.moments)
+    assert all(below.high == above.low for below, above in pairwise(stack))
+    whole = [sum(each.held.values()) for each in step.moments]
+    assert all(abs(high - each) <= 0.01 * max(whole) for high, each in zip(stack[-1].high, whole, strict=True))
 
 
 def test_on_the_host_what_is_beside_the_tensors_lies_below() -> None:
@@ -135,7 +136,7 @@ def test_the_picture_names_the_peak_and_what_is_available() -> None:
     assert [each.text for each in having(root, "peak-label")] == ["peak 4.98 GiB at conv3_block4_out (backward)"]
     assert [each.text for each in having(root, "limit-label")] == ["7.62 GiB available (container)"]
     assert {"forward", "backward and update"} <= {each.text for each in having(root, "tick")}
-    assert len(having(root, "bounds")) == 1 and len(having(root, "band")) == 7
+    assert len(having(root, "bounds")) == 1 and len(having(root, "band")) == 6
     assert all((each.find("title") is not None) for each in having(root, "tip"))
 
 
@@ -165,7 +166,7 @@ def test_without_moments_there_is_no_picture_but_a_page() -> None:
 
 def test_the_page_has_the_answer_the_picture_and_the_remedies() -> None:
     page = render_html(Report("train.py:build", ()), Evidence(step=too_large(train_step())), {})
-    assert "A train step at batch 64 does not fit: peak 4.98 GiB" in page
+    assert "A train step at batch 64 does not fit: peak 4.98\u00a0GiB" in page
     assert page.count('class="chart step"') == 2  # wide and narrow
     assert "accumulation in 2 steps" in page and "The largest tensors at the peak" in page
     assert "Not recorded" not in page  # a step has no stacks and no samples, and lacks none
