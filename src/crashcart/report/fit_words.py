@@ -145,11 +145,13 @@ def _remedy(remedy: Remedy, compared: Bounds, step: StepPeak) -> RemedyRow:
 def memory(step: StepPeak) -> str:
     """What the figure is a figure of, and the other one where it tells something."""
     device = Bounds(step.peak_bytes, step.low_bytes, step.high_bytes)
+    where = f" ({step.available_in})" if step.available_in else ""
     if step.target == "host":
-        return f"what the process grows by on the host; TensorFlow's tensors are {size(device.bytes)} of it ({span(device)})"
+        tensors = f"{size(device.bytes)} of it ({span(device)})"
+        return f"what the process grows by on the host{where}; TensorFlow's tensors are {tensors}"
     if step.host is not None and step.available_in in ("given", "container", "machine"):
         grows = f"{size(step.host.bytes)} ({span(step.host)})"
-        return f"TensorFlow's allocator alone; on a host without a GPU the process grows by {grows}"
+        return f"TensorFlow's allocator alone{where}; on a host without a GPU the process grows by {grows}"
     return f"TensorFlow's allocator on the device{where}"
 
 
