@@ -28,6 +28,7 @@ KINDS = {
 """In the order in which they are told."""
 _LEAST_SHOWN_BYTES = 64 << 10
 _LEAST_SAVED = 0.02
+_VARIABLES = ("weights", "optimizer")
 _WITH_UNIT = re.compile(r"(?<=\d) (?=[KMGT]?i?B)")
 
 
@@ -122,7 +123,7 @@ def tensors(step: StepPeak) -> list[TensorRow]:
 
 def _tensor(step: StepPeak, held: HeldTensor, most: int) -> TensorRow:
     where = place(step, held.name)
-    own = held.name.rpartition("/")[2] if "/" in held.name else ""
+    own = held.name.rpartition("/")[2] if "/" in held.name and held.kind not in _VARIABLES else ""
     return TensorRow(size(held.bytes), held.kind, where, own, held.bytes / max(1, most))
 
 
