@@ -1,7 +1,7 @@
 """The names of operations in words that a user knows: `conv2d_3 (backward)`.
 
-Covers: finding the layer in a name such as `gradient_tape/functional_1/conv2d_3_1/convolution/Conv2DBackpropFilter`, and the part of
-the step: forward, backward, the update of the weights, the loss.
+Covers: finding the layer in a name such as `gradient_tape/functional_1/conv2d_3_1/convolution/Conv2DBackpropFilter`, and the part
+of the step: forward, backward, the update of the weights, the loss.
 Does not cover: which operation runs at the peak (`walk.py`).
 """
 
@@ -16,7 +16,7 @@ FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 _NUMBERED = re.compile(r"^(.+?)_\d+$")
 _LOSS = ("compile_loss", "loss")
 _UPDATES = frozenset(
-    "adam adamw sgd rmsprop adagrad adadelta adamax nadam ftrl lion adafactor lamb muon loss_scale_optimizer".split()
+    "adam adamw sgd rmsprop adagrad adadelta adamax nadam ftrl lion adafactor lamb muon loss_scale_optimizer".split()  # noqa: SIM905
 )
 
 
