@@ -177,7 +177,7 @@ def _traced(request: dict[str, Any], there: Available, until_s: float, progress:
 
 def _cut_short(answer: Answer) -> tuple[str, ...]:
     if answer.done and answer.error is None:
-        return ()
+        return tuple(answer.notes)
     reason = "time was over" if answer.timed_out else answer.error or "the process died"
     return (f"not all remedies were estimated: {reason}",)
 

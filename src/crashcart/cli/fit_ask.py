@@ -41,6 +41,7 @@ class Answer:
     phase: str = "starting"
     step: dict[str, Any] | None = None
     remedies: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     error: CrashcartError | None = None
     done: bool = False
     timed_out: bool = False
@@ -55,6 +56,8 @@ class Answer:
     def _message(self, message: dict[str, Any]) -> None:
         if "error" in message:
             self.error = _error(message)
+        if "note" in message:
+            self.notes.append(message["note"])
         if "remedy" in message:
             self.remedies.append(message["remedy"])
         self.phase = message.get("phase", self.phase)

@@ -60,7 +60,7 @@ def _answer(request: dict[str, Any], write: Write) -> None:
     )
     write({"step": to_plain(step)})
     if wanted(step, request.get("remedies")):
-        for each in remedies(model, given, request, step, say):
+        for each in remedies(model, given, request, step, say, lambda text: write({"note": text})):
             write({"remedy": to_plain(each)})
 
 

@@ -81,7 +81,9 @@ def _stepped(model: Any, data: Any, question: Question, there: Available) -> Ste
         notes = (*step.assumed, *([there.note] if there.note else []))
         step = replace(step, available_bytes=there.bytes, available_in=there.where, assumed=notes)
         if wanted(step, question.remedies):
-            step = replace(step, remedies=ordered(remedies(loaded, given, request, step, _silent)))
+            cut: list[str] = []
+            found = ordered(remedies(loaded, given, request, step, _silent, cut.append))
+            step = replace(step, remedies=found, assumed=(*step.assumed, *cut))
     return step
 
 

@@ -23,7 +23,8 @@ Say = Callable[[str], None]
 
 # A remedy that saves less is none; the figures are not that exact.
 _LEAST_SAVED = 0.02
-_REMEDIES_S = 120.0
+# So long may they take together: each is a trace and a walk of its own.
+_REMEDIES_S, _REMEDIES_TIMES = 120.0, 6.0
 _HOST_MISSING = "the figure of the host could not be had ({}); that of TensorFlow's allocator is compared instead"
 
 
@@ -92,16 +93,18 @@ def _host(graph: Graph, phase: str, cores: int) -> tuple[Bounds, tuple[str, ...]
     return host_peak(graph, phase, cores, kind), ((said,) if said else ())
 
 
-def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, say: Say) -> Iterator[Remedy]:
-    """What helps, each estimated on the changed model; and what makes the model's file smaller."""
+def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, say: Say, note: Say) -> Iterator[Remedy]:
+    """What helps, each estimated on the changed model; and what makes the model's file smaller. `note` is told what was left out."""
     from crashcart import remedy
     from crashcart.probe.tensorflow_variants import variants
 
-    compared, until_s = step.compared, time.monotonic() + _REMEDIES_S
+    compared = step.compared
+    until_s = time.monotonic() + max(_REMEDIES_S, _REMEDIES_TIMES * (step.seconds or 0.0))
     if compared is None:
         return
     for variant in variants(model, given, step.phase, request["shapes"], step.batch, remedies=remedy):
         if time.monotonic() > until_s:
+            note(f"{variant.name} and what comes after it was not estimated, for want of time")
             return
         say(f"estimating remedies: {variant.name}")
         try:

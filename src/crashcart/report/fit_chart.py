@@ -29,6 +29,7 @@ _FAR = 4.0
 _LEAST_SHARE = 0.004
 """A band that is nowhere thicker than this share of the peak cannot be seen; it is counted with the others."""
 _CHAR = 6.4
+_LEAST_CHANGE = 0.0005
 _LEAST_PART = 0.06
 
 
@@ -45,9 +46,10 @@ class Band:
 
 def bands(step: StepPeak) -> list[Band]:
     """The kinds that can be seen, the lowest first; empty where the step has no moments."""
-    if len(step.moments) < 2:
+    moments = changing(step)
+    if len(moments) < 2:
         return []
-    columns = [_column(each, step) for each in step.moments]
+    columns = [_column(each, step) for each in moments]
     totals = [sum(each.values()) for each in columns]
     top, at = max(totals), totals.index(max(totals))
     seen = [kind for kind in ORDER if max(each.get(kind, 0) for each in columns) >= _LEAST_SHARE * top]
@@ -55,6 +57,19 @@ def bands(step: StepPeak) -> list[Band]:
     if rest >= _LEAST_SHARE * top and "other" not in seen:
         seen = [kind for kind in ORDER if kind in seen or kind == "other"]
     return _stacked(columns, seen, at)
+
+
+def changing(step: StepPeak) -> list[Moment]:
+    """The moments at which what is held changes; constants and reads of variables, a third of all operations, change nothing."""
+    top = max((sum(each.held.values()) for each in step.moments), default=0)
+    found: list[Moment] = []
+    last = -1.0
+    for moment in step.moments:
+        total = sum(moment.held.values())
+        if not found or abs(total - last) > _LEAST_CHANGE * top:
+            found.append(moment)
+            last = total
+    return found
 
 
 def _column(moment: Moment, step: StepPeak) -> dict[str, int]:
@@ -84,7 +99,7 @@ def draw_step(step: StepPeak, width: int, height: int, name: str) -> str:
     stack = bands(step)
     if not stack:
         return ""
-    plot = _Plot(step, stack, width, height)
+    plot = _Plot(step, changing(step), stack, width, height)
     parts = [
         tag("title", "Memory over one step", id=f"{name}-title"),
         tag("desc", told(step), id=f"{name}-desc"),
@@ -110,6 +125,7 @@ class _Plot:
     """The plane: where a moment and a figure lie on it."""
 
     step: StepPeak
+    moments: Sequence[Moment]
     stack: Sequence[Band]
     width: int
     height: int
@@ -154,21 +170,30 @@ def _axes(plot: _Plot) -> Iterator[str]:
         y = plot.y(value)
         yield tag("line", class_="grid" if value else "axis", x1=_LEFT, x2=plot.right, y1=y, y2=y)
         yield tag("text", words, class_="tick", x=_LEFT - 8, y=y + 4, text_anchor="end")
-    for first, last, words in _parts(plot.step):
+    for first, last, words in _parts(plot):
         left, right, y = plot.x(first), plot.x(last), plot.bottom + 9
         yield tag(
             "path", class_="part", d=f"M{short(left + 1)} {short(y - 4)}V{short(y)}H{short(right - 1)}V{short(y - 4)}"
         )
         yield tag("text", words, class_="tick", x=(left + right) / 2, y=y + 15, text_anchor="middle")
-    words = cut("the operations of one step, in order", int((plot.right - _LEFT) / _CHAR))
+    words = cut("the operations of one step that change it, in order", int((plot.right - _LEFT) / _CHAR))
     yield tag("text", words, class_="tick", x=(_LEFT + plot.right) / 2, y=float(plot.height - 6), text_anchor="middle")
 
 
-def _parts(step: StepPeak) -> list[tuple[int, int, str]]:
-    """Forward and backward as stretches of moments, where both are long enough to be named."""
-    last = len(step.moments) - 1
-    turn = next((i for i, each in enumerate(step.moments) if "(backward)" in fit_words.place(step, each.at)), None)
-    if turn is None or not _LEAST_PART * last < turn < (1 - _LEAST_PART) * last:
+def _parts(plot: _Plot) -> list[tuple[int, int, str]]:
+    """Forward and backward as stretches of moments, where both are long enough to be named.
+
+    A few operations of the way back run early, since they wait for nothing: the border is where it leaves the fewest of either
+    kind on the wrong side.
+    """
+    back = ["(backward)" in fit_words.place(plot.step, each.at) for each in plot.moments]
+    last, wrong = len(back) - 1, len(back) - sum(back)
+    turn, fewest = 0, wrong
+    for index, each in enumerate(back, 1):
+        wrong += 1 if each else -1
+        if wrong < fewest:
+            turn, fewest = index, wrong
+    if not _LEAST_PART * last < turn < (1 - _LEAST_PART) * last:
         return []
     return [(0, turn, "forward"), (turn, last, "backward and update")]
 
@@ -224,4 +249,4 @@ def _tips(plot: _Plot, most: int) -> Iterator[str]:
 def _tip(plot: _Plot, at: int) -> str:
     held = sorted(((each.high[at] - each.low[at], each.name) for each in plot.stack), reverse=True)[:4]
     words = ", ".join(f"{name} {size(count)}" for count, name in held if count)
-    return f"{fit_words.place(plot.step, plot.step.moments[at].at)}: {size(plot.totals[at])} ({words})"
+    return f"{fit_words.place(plot.step, plot.moments[at].at)}: {size(plot.totals[at])} ({words})"

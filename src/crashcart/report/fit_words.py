@@ -216,4 +216,4 @@ def facts(step: StepPeak) -> list[tuple[str, str]]:
 def sentence(step: StepPeak) -> str:
     """What a reader wants to know after the title."""
     at = f"the peak is at {place(step, step.at)}" if step.at else ""
-    return "; ".join(each for each in (largest(step), at, method(step)) if each)
+    return "; ".join(each for each in (largest(step), at) if each) or method(step)

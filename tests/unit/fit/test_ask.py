@@ -43,11 +43,11 @@ def asked(timeout_s: float = 30.0) -> tuple[Answer, list[str]]:
 
 def test_an_answer_larger_than_a_pipe_is_read_while_the_child_writes_it(child: Any) -> None:
     child(
-        "say(phase='estimating'); say(step={'text': 'x' * 3_000_000}); say(remedy={'name': request['name']}); say(done=True)"
+        "say(phase='estimating'); say(step={'text': 'x' * 3_000_000}); say(remedy={'name': request['name']}); say(note='no more'); say(done=True)"
     )
     answer, ticks = asked()
     assert answer.step is not None and len(answer.step["text"]) == 3_000_000
-    assert answer.remedies == [{"name": "build"}] and answer.done
+    assert answer.remedies == [{"name": "build"}] and answer.done and answer.notes == ["no more"]
     assert "estimating" in ticks
 
 

@@ -122,8 +122,22 @@ def test_the_bands_lie_on_each_other_and_make_the_whole() -> None:
         "scratch",
     ]
     assert all(below.high == above.low for below, above in pairwise(stack))
-    whole = [sum(each.held.values()) for each in step.moments]
+    whole = [sum(each.held.values()) for each in fit_chart.changing(step)]
     assert all(abs(high - each) <= 0.01 * max(whole) for high, each in zip(stack[-1].high, whole, strict=True))
+
+
+def test_stretches_in_which_nothing_changes_take_no_room() -> None:
+    still = tuple(Moment(f"m/c{index}/Const", {"weights": GIB}) for index in range(500))
+    step = replace(train_step(), moments=(*still, *train_step().moments))
+    assert len(fit_chart.changing(step)) <= len(train_step().moments) + 1
+
+
+def test_the_way_back_begins_where_most_of_it_does() -> None:
+    first, *rest = train_step().moments
+    early = replace(first, at="gradient_tape/early/Const")
+    step = replace(train_step(), moments=(early, *rest), places={**train_step().places, early.at: "early (backward)"})
+    root = drawn(step)
+    assert {"forward", "backward and update"} <= {each.text for each in having(root, "tick")}
 
 
 def test_on_the_host_what_is_beside_the_tensors_lies_below() -> None:
