@@ -94,7 +94,7 @@ def _host(graph: Graph, phase: str, cores: int) -> tuple[Bounds, tuple[str, ...]
 
 
 def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, say: Say, note: Say) -> Iterator[Remedy]:
-    """What helps, each estimated on the changed model; and what makes the model's file smaller. `note` is told what was left out."""
+    """What helps, each estimated on the changed model; and what makes its file smaller. `note` is told what was left out."""
     from crashcart import remedy
     from crashcart.probe.tensorflow_variants import variants
 
