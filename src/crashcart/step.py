@@ -85,7 +85,9 @@ class StepPeak:
     largest_batch: int | None = None
     """The largest batch whose upper bound stays below what is available; 0 where none does, None where it was not sought."""
     seconds: float | None = None
-    """How long the estimate took."""
+    """How long the estimate at this batch took."""
+    search_seconds: float | None = None
+    """How long the search for the largest batch took, besides."""
     method: str = "traced"
     """traced (nothing was run), or measured (small real steps, extrapolated)"""
     host: Bounds | None = None

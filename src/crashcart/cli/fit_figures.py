@@ -29,6 +29,7 @@ def figures(step: StepPeak) -> dict[str, Any]:
         "largest_batch": step.largest_batch,
         "batches": {"power_of_two": step.round_batch, "divisor": step.even_batch},
         "seconds": step.seconds,
+        "search_seconds": step.search_seconds,
         "available_bytes": step.available_bytes,
         "available_in": step.available_in,
         "target": step.target,

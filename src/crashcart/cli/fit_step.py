@@ -48,13 +48,15 @@ class Estimator:
         """The estimate, with the largest batch that fits where the memory is known."""
         self._say("estimating")
         step = self.at(self._request["batch"])
+        done_s = time.monotonic()
+        step = replace(step, seconds=done_s - self._began_s)
         limit_bytes, compared = self._request["available_bytes"], step.compared
-        if limit_bytes is not None and compared is not None:
-            self._say("searching for the largest batch")
-            known = {step.batch: compared.high_bytes}
-            found = largest_batch(lambda each: self._bounds(each, step.target).high_bytes, known, limit_bytes)
-            step = replace(step, largest_batch=found)
-        return replace(step, seconds=time.monotonic() - self._began_s)
+        if limit_bytes is None or compared is None:
+            return step
+        self._say("searching for the largest batch")
+        known = {step.batch: compared.high_bytes}
+        found = largest_batch(lambda each: self._bounds(each, step.target).high_bytes, known, limit_bytes)
+        return replace(step, largest_batch=found, search_seconds=time.monotonic() - done_s)
 
     def at(self, batch: int) -> StepPeak:
         """The estimate at one batch, of device and host."""

@@ -59,7 +59,7 @@ def _named_gpu(name: str, given: str | int | None, target: str | None) -> Availa
     if target == "host":
         raise UsageError("received --gpu and --target host; a GPU's memory is the device's", "Leave --target out.")
     found = find_gpu(name)
-    note = f"of {size(found.total_bytes)} on a {found.name}, TensorFlow gets {size(found.usable_bytes)}"
+    note = f"of {size(found.total_bytes)} ({found.name}), TensorFlow gets {size(found.usable_bytes)}"
     return Available(found.usable_bytes, found.name, "device", note, found.usable_bytes)
 
 

@@ -159,6 +159,8 @@ def memory(step: StepPeak) -> str:
 def method(step: StepPeak) -> str:
     """How the figure was found, and how long that took."""
     took = f", in {duration(step.seconds)}" if step.seconds is not None else ""
+    if step.search_seconds is not None:
+        took += f" (the largest batch: {duration(step.search_seconds)} more)"
     if step.method == "measured":
         return f"measured: small real steps were run in a child, and extrapolated{took}"
     return f"traced: nothing of the step was run{took}"
