@@ -10,7 +10,7 @@ LAB_SOURCES := $(wildcard lab/*.json lab/core/*.json lab/src/*.ts lab/schema/* l
 
 CASES ?= ../shared/cases/dev.jsonl
 
-.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-doctor-real bench-fit docs clean
+.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-doctor-real bench-fit calibrate docs clean
 
 .DEFAULT_GOAL := help
 
@@ -81,8 +81,14 @@ bench-doctor: $(READY) ## broken and right environments: what doctor finds in th
 bench-doctor-real: $(READY) ## environments built with pip (gigabytes), run, mended as doctor says, and run again
 	$(BIN)/python -m bench.doctor --real
 
-bench-fit: $(READY) ## true peaks of real models beside what is estimated without running them
+bench-fit: $(READY) ## true peaks of real models beside what is estimated; runs under the upper bound; the largest batch
+	$(BIN)/python -m bench.fit.baselines
 	$(BIN)/python -m bench.fit --write
+	$(BIN)/python -m bench.fit.safety --write
+	$(BIN)/python -m bench.fit.largest --write
+
+calibrate: $(READY) ## measure what processes grow by on the host, and fit the estimate of it to that
+	$(BIN)/python -m bench.fit.host --all --calibrate --write
 
 docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate

@@ -2,10 +2,12 @@
 
     python -m bench.fit [NAME…] [--write]
 
-Truths that are not in `truths.json` for these versions are measured first (`bench.fit.truth`). Each model is traced in a child
-of its own and estimated at each batch; beside the estimate stand what people use today: four times the weights, and the sum of
-the layers' outputs (with weights; three times the weights more to train). The constants of the estimate were set with
-the families of `TUNED` in sight; the others were not.
+Truths that are not in `truths.json` for these versions are measured first (`bench.fit.truth`); those of the host are taken where
+`bench.fit.host` has measured them. Each model and phase is estimated in a child of its own, as the command does it, at each batch.
+In the same child, what Keras itself needs for its first step is timed: the first call of its own step function, less a later
+one. Beside the estimate stand what people use today: four times the weights, the sum of the layers' outputs (with weights;
+three times the weights more to train), and the peak that grappler tells (`bench.fit.baselines`, where it has been asked). The
+constants of the estimate were set with the families of `TUNED` in sight; the others were not.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import os
 import statistics
 import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 from bench.fit.manifest import PHASES, SUBJECTS, TUNED, Subject
@@ -23,6 +27,7 @@ from bench.fit.truth import keep, key, measured, missing, stored
 from bench.report import table, write_section
 
 MARK = "estimate "
+Row = dict[str, Any]
 
 
 def main() -> int:
@@ -37,55 +42,137 @@ def main() -> int:
         if missing(subject):
             for batch in subject.batches:
                 keep(measured(subject, batch))
-        rows += judged(subject)
-        for row in rows[-2 * len(subject.batches) :]:
-            print(line(row), flush=True)
-    body = "\n\n".join([summary(rows), detail(rows)])
-    print(summary(rows))
+        for phase in PHASES:
+            found = judged(subject, phase)
+            rows += found
+            for row in found:
+                print(line(row), flush=True)
+    body = report(rows)
+    print(body)
     if arguments.write:
         write_section("Will it fit", "make bench-fit", body)
     return 0
 
 
-def judged(subject: Subject) -> list[dict[str, Any]]:
-    """The estimates of a model beside its truths."""
-    truths = stored()
+def judged(subject: Subject, phase: str) -> list[Row]:
+    """The estimates of a model's step beside its truths."""
+    truths, hosts, grappler = stored(), host_truths(), grappler_rows()
     found = []
-    for row in estimated(subject):
-        truth = truths.get(key(subject.name, row["phase"], row["batch"]))
-        if truth is not None:
-            found.append(row | {"truth": truth["peak_bytes"], "name": subject.name, "family": subject.family})
+    for row in estimated(subject, phase):
+        own = (subject.name, phase, row["batch"])
+        truth = truths.get(key(*own))
+        if truth is None:
+            continue
+        row |= {"truth": truth["peak_bytes"], "name": subject.name, "family": subject.family}
+        found.append(row | {"host_truth": hosts.get(own), "grappler": grappler.get(own)})
     return found
 
 
-def estimated(subject: Subject) -> list[dict[str, Any]]:
+def host_truths() -> dict[tuple[str, str, int], int]:
+    """What processes really grew by on this kind of machine, by model, phase and batch."""
+    from bench.fit import host
+
+    rows = host.stored()
+    return {
+        own: rows[found]["growth_bytes"]
+        for subject in SUBJECTS
+        for phase in PHASES
+        for batch in subject.batches
+        if (found := host.key(*(own := (subject.name, phase, batch)))) in rows
+    }
+
+
+def grappler_rows() -> dict[tuple[str, str, int], int | None]:
+    from bench.fit.asked import Store
+    from bench.fit.baselines import STORE
+
+    return {(row["name"], row["phase"], row["batch"]): row["grappler"] for row in Store(STORE).rows.values()}
+
+
+def estimated(subject: Subject, phase: str) -> list[Row]:
     done = subprocess.run(
-        [sys.executable, "-c", f"from bench.fit.__main__ import child; child({subject.name!r})"],
+        [sys.executable, "-c", f"from bench.fit.__main__ import child; child({subject.name!r}, {phase!r})"],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
         stdout=subprocess.PIPE,
         text=True,
         timeout=1800,
     )
+    if done.returncode:
+        print(f"{subject.name} {phase}: the child ended with {done.returncode}", flush=True)
     return [json.loads(line.removeprefix(MARK)) for line in done.stdout.splitlines() if line.startswith(MARK)]
 
 
-def child(name: str) -> None:
-    """In the child: trace once for each phase, estimate at each batch."""
+def child(name: str, phase: str) -> None:
+    """In the child: a small model first, so that nobody pays for what is loaded once; then the estimate, then Keras' own step."""
     from bench.fit import zoo
-    from crashcart.fit.estimate import estimate
-    from crashcart.probe.tensorflow_specs import batch_specs
-    from crashcart.probe.tensorflow_trace import Trace
+    from crashcart.cli.fit_step import Estimator
+    from crashcart.probe.tensorflow_load import load
 
     subject = next(each for each in SUBJECTS if each.name == name)
-    for phase in PHASES:
-        made = getattr(zoo, name)()
-        model, given = made if isinstance(made, tuple) else (made, None)
-        trace = Trace(model, batch_specs(model, given, phase), phase)
-        for batch in subject.batches:
-            found = estimate(trace.at(batch), phase, batch, os.cpu_count() or 1)
-            row = {"phase": phase, "batch": batch, "estimate": found.peak_bytes}
-            row |= {"low": found.low_bytes, "high": found.high_bytes}
-            print(MARK + json.dumps(row | naive(model, phase, batch)), flush=True)
+    _warm(phase)
+    before = status("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    model, given = load(f"{zoo.__file__}:{name}", weights=False)
+    estimator = Estimator(model, given, _request(phase, subject.batches[0]), lambda _: None)
+    first = estimator.step()
+    grown = status("VmHWM") - before
+    made = getattr(zoo, name)()
+    plain, data = made if isinstance(made, tuple) else (made, None)
+    costs = {"seconds": first.seconds, "keras_seconds": keras_seconds(plain, data, phase), "grown": grown}
+    for batch in subject.batches:
+        found = first if batch == first.batch else estimator.at(batch)
+        row: Row = {"phase": phase, "batch": batch, "estimate": found.peak_bytes}
+        row |= {"low": found.low_bytes, "high": found.high_bytes}
+        if found.host is not None:
+            row |= {"host": found.host.bytes, "host_low": found.host.low_bytes, "host_high": found.host.high_bytes}
+        print(MARK + json.dumps(row | costs | naive(plain, phase, batch)), flush=True)
+
+
+def _request(phase: str, batch: int) -> Row:
+    return {"phase": phase, "batch": batch, "shapes": None, "target": "device", "available_bytes": None}
+
+
+def _warm(phase: str) -> None:
+    import keras
+
+    from crashcart.cli.fit_step import Estimator
+
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    model.compile("adam", "mse")
+    Estimator(model, None, _request(phase, 2), lambda _: None).step()
+    keras_seconds(model, None, phase)
+
+
+def keras_seconds(model: Any, given: Any, phase: str) -> float:
+    """What Keras needs before its first step runs: the first call, less a later one, at a batch of two."""
+    from bench.fit.truth import _batches
+    from crashcart.probe.tensorflow_specs import batch_specs
+
+    specs = batch_specs(model, given, phase)
+    iterator = _batches(specs, 2)
+    began_s = time.monotonic()
+    if phase == "train":
+        model._symbolic_build(data_batch=specs)
+        model.make_train_function(force=True)
+    else:
+        model.make_predict_function(force=True)
+    times = [time.monotonic() - began_s]
+    for _ in range(3):
+        began_s = time.monotonic()
+        if phase == "train":
+            model.train_function(iterator)
+        else:
+            model.predict_function([next(iterator)])
+        times.append(time.monotonic() - began_s)
+    return times[0] + times[1] - min(times[2:])
+
+
+def status(name: str) -> int:
+    """A figure of this process as the kernel keeps it, in bytes."""
+    for each in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if each.startswith(f"{name}:"):
+            return int(each.split()[1]) * 1024
+    raise KeyError(name)
 
 
 def naive(model: Any, phase: str, batch: int) -> dict[str, int]:
@@ -101,80 +188,144 @@ def naive(model: Any, phase: str, batch: int) -> dict[str, int]:
     return {"times_four": 4 * weights, "outputs": outputs + weights * (4 if phase == "train" else 1)}
 
 
-def error(row: dict[str, Any], what: str = "estimate") -> float:
-    return float(row[what]) / float(row["truth"]) - 1
+def error(row: Row, what: str = "estimate", truth: str = "truth") -> float | None:
+    if row.get(what) is None or row.get(truth) is None:
+        return None
+    return float(row[what]) / float(row[truth]) - 1
 
 
-def line(row: dict[str, Any]) -> str:
+def percent(row: Row, what: str = "estimate", truth: str = "truth", digits: int = 1) -> str:
+    found = error(row, what, truth)
+    return "–" if found is None else f"{found:+.{digits}%}"
+
+
+def megabytes(row: Row, what: str) -> str:
+    return "–" if row.get(what) is None else f"{row[what] / 1e6:.1f}"
+
+
+def line(row: Row) -> str:
     return (
-        f"{row['name']:<16} {row['phase']:<8} {row['batch']:>5}  truth {row['truth'] / 1e6:8.1f} MB  "
-        f"estimate {row['estimate'] / 1e6:8.1f} MB {error(row):+7.1%}  ({row['low'] / 1e6:.1f} … {row['high'] / 1e6:.1f})  "
-        f"4 × weights {error(row, 'times_four'):+.0%}  layer outputs {error(row, 'outputs'):+.0%}"
+        f"{row['name']:<16} {row['phase']:<8} {row['batch']:>5}  device {megabytes(row, 'truth'):>8} MB {percent(row):>7}"
+        f" ({megabytes(row, 'low')} … {megabytes(row, 'high')})  host {megabytes(row, 'host_truth'):>8} MB "
+        f"{percent(row, 'host', 'host_truth'):>7}  {row['seconds']:.1f} s, Keras {row['keras_seconds']:.1f} s, "
+        f"grew {megabytes(row, 'grown')} MB  4 × weights {percent(row, 'times_four', digits=0)}  "
+        f"layer outputs {percent(row, 'outputs', digits=0)}  grappler {percent(row, 'grappler', digits=0)}"
     )
 
 
-def detail(rows: list[dict[str, Any]]) -> str:
-    head = [
-        "model",
-        "family",
-        "phase",
-        "batch",
-        "truth, MB",
-        "estimate, MB",
-        "error",
-        "4 × weights",
-        "sum of layer outputs",
-    ]
-    body = [
+def report(rows: list[Row]) -> str:
+    """All tables, each with what it says."""
+    return "\n\n".join(
         [
-            row["name"],
-            row["family"],
-            row["phase"],
-            str(row["batch"]),
-            f"{row['truth'] / 1e6:.1f}",
-            f"{row['estimate'] / 1e6:.1f}",
-            f"{error(row):+.1%}",
-            f"{error(row, 'times_four'):+.0%}",
-            f"{error(row, 'outputs'):+.0%}",
+            "On the device: the peak of the allocator that GPUs use.",
+            spreads(rows, "estimate", "truth", ("low", "high")),
+            "On the host: what the process grows by.",
+            spreads(rows, "host", "host_truth", ("host_low", "host_high")),
+            _HELD_OUT,
+            "What others say of the same device rows, as the median error:",
+            others(rows),
+            "What the estimate itself costs, beside what Keras needs before its first step:",
+            costs(rows),
+            detail(rows),
         ]
-        for row in rows
-    ]
-    return table(head, body)
+    )
 
 
-def summary(rows: list[dict[str, Any]]) -> str:
-    """Median and 90th percentile of the relative error, by phase, and apart for the families that nothing was set on."""
+_HELD_OUT = (
+    "Families: the walk over the step follows TensorFlow's own rules, and the few constants in it were set with some families in sight; "
+    "the rows of all other families are apart. Bounds, and the coefficients of the host, are fitted; `python -m bench.fit.bounds` and "
+    "`make calibrate` fit them again without each family in turn, and judge that family by the others."
+)
+
+
+def spreads(rows: list[Row], what: str, truth: str, bounds: tuple[str, str]) -> str:
+    """Errors and bounds, by phase, and apart for the families that nothing was set on."""
     head = [
         "rows",
         "number",
         "median error",
         "90th percentile",
         "truth above the upper bound",
-        "4 × weights",
-        "layer outputs",
+        "below the lower",
+        "width",
     ]
     body = []
+    for title, chosen in _groups([row for row in rows if error(row, what, truth) is not None]):
+        errors = sorted(abs(error(row, what, truth) or 0.0) for row in chosen)
+        low, high = bounds
+        above, below = (sum(row[truth] > row[high] for row in chosen), sum(row[truth] < row[low] for row in chosen))
+        width = statistics.median((row[high] - row[low]) / 2 / row[what] for row in chosen)
+        body.append([title, str(len(chosen)), f"{statistics.median(errors):.1%}", f"{_ninetieth(errors):.1%}"])
+        body[-1] += [f"{above} of {len(chosen)}", f"{below} of {len(chosen)}", f"±{width:.0%}"]
+    return table(head, body) if body else "Nothing was measured."
+
+
+def others(rows: list[Row]) -> str:
+    ways = {"estimate": "crashcart", "times_four": "4 × weights", "outputs": "layer outputs", "grappler": "grappler"}
+    body = []
     for title, chosen in _groups(rows):
-        if not chosen:
+        cells = []
+        for way in ways:
+            errors = [abs(found) for row in chosen if (found := error(row, way)) is not None]
+            cells.append(f"{statistics.median(errors):.1%} of {len(errors)}" if errors else "–")
+        body.append([title, *cells])
+    return table(["rows", *ways.values()], body)
+
+
+def costs(rows: list[Row]) -> str:
+    """Once for each model and phase: its batches share a trace."""
+    head = ["steps", "number", "estimate, s", "Keras, s", "ratio", "largest ratio", "growth, MB", "largest growth, MB"]
+    body = []
+    for phase in PHASES:
+        once = list({row["name"]: row for row in rows if row["phase"] == phase}.values())
+        if not once:
             continue
-        above = sum(row["truth"] > row["high"] for row in chosen)
-        body.append([title, str(len(chosen)), *_spread(chosen, "estimate"), f"{above} of {len(chosen)}"])
-        body[-1] += [_spread(chosen, "times_four")[0], _spread(chosen, "outputs")[0]]
+        ratios = [row["seconds"] / max(1e-3, row["keras_seconds"]) for row in once]
+        grown = [row["grown"] / 1e6 for row in once]
+        middle = [statistics.median(row[name] for row in once) for name in ("seconds", "keras_seconds")]
+        body.append([phase, str(len(once)), *(f"{each:.1f}" for each in middle)])
+        body[-1] += [f"{statistics.median(ratios):.2f}", f"{max(ratios):.2f}"]
+        body[-1] += [f"{statistics.median(grown):.0f}", f"{max(grown):.0f}"]
     return table(head, body)
 
 
-def _groups(rows: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+def detail(rows: list[Row]) -> str:
+    head = ["model", "family", "phase", "batch", "device, MB", "estimate", "error", "host, MB", "estimate", "error"]
+    head += ["4 × weights", "layer outputs", "grappler", "seconds", "Keras"]
+    body = [
+        [
+            row["name"],
+            row["family"],
+            row["phase"],
+            str(row["batch"]),
+            megabytes(row, "truth"),
+            megabytes(row, "estimate"),
+            percent(row),
+            megabytes(row, "host_truth"),
+            megabytes(row, "host"),
+            percent(row, "host", "host_truth"),
+            percent(row, "times_four", digits=0),
+            percent(row, "outputs", digits=0),
+            percent(row, "grappler", digits=0),
+            f"{row['seconds']:.1f}",
+            f"{row['keras_seconds']:.1f}",
+        ]
+        for row in rows
+    ]
+    return table(head, body)
+
+
+def _groups(rows: list[Row]) -> list[tuple[str, list[Row]]]:
     found = []
     for phase in PHASES:
         of_phase = [row for row in rows if row["phase"] == phase]
         found.append((f"{phase}, all", of_phase))
         found.append((f"{phase}, families not set on", [row for row in of_phase if row["family"] not in TUNED]))
-    return found
+    return [(title, chosen) for title, chosen in found if chosen]
 
 
-def _spread(rows: list[dict[str, Any]], what: str) -> list[str]:
-    errors = sorted(abs(error(row, what)) for row in rows)
-    return [f"{statistics.median(errors):.1%}", f"{errors[min(len(errors) - 1, int(0.9 * len(errors)))]:.1%}"]
+def _ninetieth(ordered: list[float]) -> float:
+    return ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crashcart.api import MemoryGuardError, doctor, guard, note, recordings, run, why
+    from crashcart.api import MemoryGuardError, doctor, fit, guard, largest_batch, note, recordings, run, why
     from crashcart.finding import Cause, Confidence, Finding, Report
 
 __version__ = "0.1.0"
@@ -22,7 +22,9 @@ __all__ = [
     "MemoryGuardError",
     "Report",
     "doctor",
+    "fit",
     "guard",
+    "largest_batch",
     "note",
     "recordings",
     "run",
@@ -30,7 +32,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("MemoryGuardError", "doctor", "guard", "run", "why", "recordings", "note"), "crashcart.api"),
+    **dict.fromkeys(
+        ("MemoryGuardError", "doctor", "fit", "guard", "largest_batch", "run", "why", "recordings", "note"),
+        "crashcart.api",
+    ),
     **dict.fromkeys(("Cause", "Confidence", "Finding", "Report"), "crashcart.finding"),
 }
 
@@ -68,11 +73,22 @@ class _Lazy:
         return
 
 
+class _Room(_Lazy):
+    """A room that is used by its own functions: `cc.remedy.accumulate`."""
+
+    def __get__(self, package: ModuleType | None, _kind: type | None = None) -> Any:
+        from importlib import import_module
+
+        return import_module(f"crashcart.{self.name}")
+
+
 class _Package(ModuleType):
     def __dir__(self) -> list[str]:
-        return sorted([*__all__, "__version__"])
+        return sorted([*__all__, "__version__", "remedy"])
 
 
 for _name in _HOMES:
     setattr(_Package, _name, _Lazy(_name))
+for _name in ("remedy",):
+    setattr(_Package, _name, _Room(_name))
 sys.modules[__name__].__class__ = _Package

@@ -1,6 +1,6 @@
 """The commands as functions, for Python and notebooks.
 
-Covers: `cc.run`, `cc.guard`, `cc.why`, `cc.doctor`, `cc.recordings`, `cc.note`.
+Covers: `cc.run`, `cc.guard`, `cc.why`, `cc.doctor`, `cc.fit`, `cc.largest_batch`, `cc.recordings`, `cc.note`.
 Does not cover: the rooms themselves; this is a shell like the command line, and prints nothing by itself.
 """
 
@@ -15,12 +15,25 @@ from typing import TYPE_CHECKING, Any
 from crashcart.evidence import Evidence
 from crashcart.finding import Finding, Report
 from crashcart.guard.error import MemoryGuardError
+from crashcart.step import Bounds, Remedy, StepPeak
 
 if TYPE_CHECKING:
     from crashcart.guard.status import Protection
     from crashcart.record.attend import Attendant
 
-__all__ = ["Explained", "MemoryGuardError", "doctor", "guard", "note", "recordings", "run", "why"]
+__all__ = [
+    "Explained",
+    "Fitted",
+    "MemoryGuardError",
+    "doctor",
+    "fit",
+    "guard",
+    "largest_batch",
+    "note",
+    "recordings",
+    "run",
+    "why",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,64 @@ class Explained:
         from crashcart.report.json import to_document
 
         return to_document(self.report, self.evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted(Explained):
+    """What one step of a model takes; shows itself as text in a terminal, and with the picture in a notebook."""
+
+    @property
+    def step(self) -> StepPeak:
+        """All that was found: `kinds`, `at`, `largest`, `remedies`, `moments`, `host`…"""
+        assert self.evidence.step is not None
+        return self.evidence.step
+
+    @property
+    def peak_bytes(self) -> int:
+        """The figure that is compared with the memory there is: the host's, or the device's."""
+        return self._compared.bytes
+
+    @property
+    def low_bytes(self) -> int:
+        """Its lower bound."""
+        return self._compared.low_bytes
+
+    @property
+    def high_bytes(self) -> int:
+        """Its upper bound."""
+        return self._compared.high_bytes
+
+    @property
+    def available_bytes(self) -> int | None:
+        """The memory there is for it; None where nobody knows."""
+        return self.step.available_bytes
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether even the upper bound fits; None where that is not known, or lies between the bounds."""
+        return self.step.fits
+
+    @property
+    def largest_batch(self) -> int | None:
+        """The largest batch whose upper bound fits; 0 where none does, None where the memory is not known."""
+        return self.step.largest_batch
+
+    @property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """What helps, each estimated on the changed model."""
+        return self.step.remedies
+
+    @property
+    def _compared(self) -> Bounds:
+        step = self.step
+        return step.compared or Bounds(step.peak_bytes, step.low_bytes, step.high_bytes)
+
+    def __str__(self) -> str:
+        from crashcart.report.fit import render_step
+
+        return render_step(self.step, width=100, colour=False)
+
+    __repr__ = __str__
 
 
 def run(
@@ -155,6 +226,52 @@ def doctor(
         [str(each) for each in files], None if python is None else str(python), attempt, python_version
     )
     return Explained(report, evidence, whole=True)
+
+
+def fit(
+    model: Any,
+    batch_size: int = 32,
+    *,
+    data: Any = None,
+    phase: str = "train",
+    memory: str | int | None = None,
+    gpu: str | None = None,
+    target: str | None = None,
+    shapes: Sequence[Sequence[int]] | None = None,
+    remedies: bool | None = None,
+) -> Fitted:
+    """Estimate what one step of a model takes at a batch size, before anything of it is allocated; nothing of it is run.
+
+    `model` is a Keras model, which stays as it is, or a function that returns one. `data` (a dataset, an example batch or
+    TensorSpecs) says what a batch looks like where the model does not. `memory` (`"16G"`, or bytes) and `gpu` (`"A100-40G"`)
+    name a machine that one does not have. `remedies`: whether to estimate what would help; by default, where it may not fit.
+    CrashcartError where it cannot be told.
+    """
+    from crashcart.cli.fit_live import Question, examined_live
+
+    question = Question(batch_size, phase, memory, gpu, target, shapes, remedies)
+    return Fitted(*examined_live(model, data, question))
+
+
+def largest_batch(
+    model: Any,
+    *,
+    data: Any = None,
+    phase: str = "train",
+    memory: str | int | None = None,
+    gpu: str | None = None,
+    target: str | None = None,
+    shapes: Sequence[Sequence[int]] | None = None,
+) -> int:
+    """The largest batch whose step surely fits; 0 where not even one does. The arguments are those of `fit`."""
+    from crashcart.errors import CannotCheckError
+
+    found = fit(
+        model, data=data, phase=phase, memory=memory, gpu=gpu, target=target, shapes=shapes, remedies=False
+    ).largest_batch
+    if found is None:
+        raise CannotCheckError("nobody knows how much memory there is here", "Say it: memory='16G'.")
+    return found
 
 
 def recordings() -> list[Path]:

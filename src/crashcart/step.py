@@ -85,7 +85,9 @@ class StepPeak:
     largest_batch: int | None = None
     """The largest batch whose upper bound stays below what is available; 0 where none does, None where it was not sought."""
     seconds: float | None = None
-    """How long the estimate took."""
+    """How long the estimate at this batch took."""
+    search_seconds: float | None = None
+    """How long the search for the largest batch took, besides."""
     method: str = "traced"
     """traced (nothing was run), or measured (small real steps, extrapolated)"""
     host: Bounds | None = None
@@ -99,8 +101,32 @@ class StepPeak:
     verified: Verified | None = None
     assumed: tuple[str, ...] = ()
     """What had to be assumed, such as the size of a dimension that the model leaves open."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """The names of operations in words that a user knows, such as conv2d_3 (backward)."""
+    methods: Mapping[str, Bounds] = field(default_factory=dict)
+    """The compared figure by method, where it was found in more than one way."""
 
     @property
     def compared(self) -> Bounds | None:
         """The figure that is compared with the memory available; None where that one could not be estimated."""
         return self.host if self.target == "host" else Bounds(self.peak_bytes, self.low_bytes, self.high_bytes)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the upper bound is below what is available; None where that is not known, or lies between the bounds."""
+        compared, there = self.compared, self.available_bytes
+        if compared is None or there is None or compared.low_bytes <= there < compared.high_bytes:
+            return None
+        return compared.high_bytes <= there
+
+    @property
+    def round_batch(self) -> int | None:
+        """The largest power of two that fits; None where none does, or that is not known."""
+        return 1 << (self.largest_batch.bit_length() - 1) if self.largest_batch else None
+
+    @property
+    def even_batch(self) -> int | None:
+        """The largest divisor of the batch that fits: so many parts make the same step. None as above."""
+        most = self.largest_batch or 0
+        pairs = ((each, self.batch // each) for each in range(1, int(self.batch**0.5) + 1) if self.batch % each == 0)
+        return max((each for pair in pairs for each in pair if each <= most), default=None)

@@ -1,43 +1,62 @@
 """Estimate what one step of a Keras model takes at a batch size, before anything of it is allocated.
 
-TARGET is FILE.py:NAME, where NAME is a model or a function without required arguments that returns one, alone or as a pair with
-a dataset, an example batch or TensorSpecs. The file is imported in a child process, where calls of fit, evaluate and predict
-stop with a message. The figure is the peak of TensorFlow's allocator, as on a GPU; on the host, what the process takes besides
-(imports, libraries, the heap) comes on top.
+TARGET is FILE.py:NAME or MODULE:NAME, where NAME is a model or a function without required arguments that returns one, alone or
+as a pair with a dataset, an example batch or TensorSpecs; or a saved model, FILE.keras. The file is imported in a child process,
+where calls of fit, evaluate and predict stop with a message. On a GPU, real or named, the peak of TensorFlow's allocator is
+compared with the memory there is; on the host, the growth of the process.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
+import time
+from dataclasses import replace
 from typing import Any
 
-from crashcart.cli.output import exit_code
+from crashcart.cli.fit_ask import LOADING, TRACING, Answer, Progress, ask
+from crashcart.cli.output import exit_code, write_reports
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
-from crashcart.step import HeldTensor, StepPeak
+from crashcart.fit.available import Available, available
+from crashcart.step import StepPeak
 
-# Measured with TensorFlow 2.21 on a CPU: 538 MB resident after the import, 585 MB in a small training.
-_PROCESS_BYTES = 600 << 20
+PHASES = ("train", "evaluate", "predict")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("target", metavar="TARGET", help="the model: FILE.py:NAME")
+    parser.add_argument("target", metavar="TARGET", help="the model: FILE.py:NAME, MODULE:NAME or FILE.keras")
     parser.add_argument("--batch", type=int, default=32, metavar="N", help="the batch size (32)")
-    parser.add_argument("--phase", choices=("train", "predict"), default="train", help="which step (train)")
+    parser.add_argument("--phase", choices=PHASES, default="train", help="which step (train)")
     parser.add_argument(
         "--shape",
         action="append",
         metavar="D,D,…",
         help="the shape of one example, once for each input, where it is not known",
     )
-    parser.add_argument("--memory", metavar="SIZE", help="the memory to fit into, such as 16G, instead of what is here")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="a machine with so much memory, such as 16G, instead of this one"
+    )
+    parser.add_argument("--gpu", metavar="NAME", help="a GPU by its name, such as A100-40G or 'RTX 4090'")
+    parser.add_argument(
+        "--target",
+        dest="figure",
+        choices=("device", "host"),
+        help="compare this figure: device with a GPU, else host, if not given",
+    )
+    parser.add_argument("--probe", action="store_true", help="run small real steps in a child as well, and extrapolate")
+    parser.add_argument(
+        "--verify", action="store_true", help="run the largest batch once, in a child held to the limit"
+    )
+    parser.add_argument(
+        "--remedies",
+        action=argparse.BooleanOptionalAction,
+        help="estimate what would help (if the step does not fit, or may not)",
+    )
     parser.add_argument("--timeout", type=float, default=900.0, metavar="S", help="give up after so many seconds (900)")
+    parser.add_argument("--html", metavar="FILE", help="write the report as a page to FILE, with memory over the step")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -49,47 +68,189 @@ def run(arguments: argparse.Namespace) -> int:
 
         sys.stdout.write(render_json(report, evidence))
     else:
-        from crashcart.report.fit import lines
+        from crashcart.report.fit import print_step
 
         assert evidence.step is not None
-        sys.stdout.write("\n".join(lines(evidence.step)) + "\n")
+        print_step(evidence.step, sys.stdout)
+    write_reports(report, evidence, None, arguments.html)
     return exit_code(report)
+
+
+def here(arguments: argparse.Namespace) -> object:
+    """In a notebook: the page. A name of the notebook's own is looked at as it is."""
+    from crashcart.api import Fitted, fit
+
+    model = _of_the_notebook(arguments.target)
+    if model is None:
+        report, evidence = examined(arguments)
+        fitted = Fitted(report, evidence)
+    else:
+        if arguments.probe or arguments.verify:
+            raise UsageError(
+                f"--probe and --verify run the model in a process of its own, and {arguments.target} lives in this one",
+                "Name a file: %fit train.py:build_model --verify.",
+            )
+        fitted = fit(
+            model,
+            arguments.batch,
+            phase=arguments.phase,
+            memory=arguments.memory,
+            gpu=arguments.gpu,
+            target=arguments.figure,
+            shapes=[shape_of(each) for each in arguments.shape] if arguments.shape else None,
+            remedies=arguments.remedies,
+        )
+    write_reports(fitted.report, fitted.evidence, None, arguments.html)
+    return fitted
+
+
+def _of_the_notebook(name: str) -> Any:
+    """The object of that name in the notebook; None where the name is none of its own."""
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    if shell is None or not name.isidentifier():
+        return None
+    if name not in shell.user_ns:
+        raise UsageError(f"the notebook has no {name}", "Name a model of the notebook, or FILE.py:NAME.")
+    return shell.user_ns[name]
 
 
 def examined(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
     """The report on the step, and the evidence it rests on."""
-    from dataclasses import replace
+    until_s = time.monotonic() + arguments.timeout
+    there = available(arguments.memory, arguments.gpu, arguments.figure)
+    request = _request(arguments, there)
+    if arguments.verify and there.limit_bytes is None:
+        raise CannotCheckError("--verify needs a limit, and nobody knows how much memory there is", "Say --memory 8G.")
+    progress = Progress(sys.stderr)
+    try:
+        step = _estimated(request, there, until_s, arguments.probe, progress)
+        if arguments.verify:
+            step = _verified(request, step, there, until_s, progress)
+    finally:
+        progress.clear()
+    return judged(step, arguments.target)
 
+
+def judged(step: StepPeak, subject: str) -> tuple[Report, Evidence]:
+    """The report on a step."""
+    from crashcart.cli.fit_figures import figures
     from crashcart.fit import examine_step
 
-    request, available_in = _request(arguments)
-    answer = _asked(request, arguments.timeout)
-    if "error" in answer:
-        raise _error(answer)
-    step = _read(answer["step"], request["available_bytes"], available_in)
     evidence = Evidence(step=step)
-    return replace(examine_step(evidence, arguments.target), figures=_figures(step)), evidence
+    return replace(examine_step(evidence, subject), figures=figures(step)), evidence
 
 
-def _request(arguments: argparse.Namespace) -> tuple[dict[str, Any], str | None]:
-    file, colon, name = arguments.target.rpartition(":")
-    if not colon or not file.endswith(".py") or not name.isidentifier():
-        raise UsageError(f"received {arguments.target!r}; expected FILE.py:NAME", "Such as train.py:build_model.")
+def _estimated(request: dict[str, Any], there: Available, until_s: float, probe: bool, progress: Progress) -> StepPeak:
+    """By the trace; by a trial where that fails; by both where both are asked for."""
+    from crashcart.fit.measured import reconciled
+
+    try:
+        step = _traced(request, there, until_s, progress)
+    except _CannotTraceError as error:
+        return _in_place_of_the_trace(request, there, until_s, error, progress)
+    if not probe:
+        return step
+    real = _measured(request, there, until_s, progress)
+    both = {"traced": step.compared, "measured": real.compared}
+    return replace(reconciled(step, real), methods={name: each for name, each in both.items() if each is not None})
+
+
+class _CannotTraceError(CannotCheckError):
+    """The model was loaded, and its step cannot be traced."""
+
+
+def _traced(request: dict[str, Any], there: Available, until_s: float, progress: Progress) -> StepPeak:
+    from crashcart.blackbox.codec import from_plain
+    from crashcart.cli.fit_step import ordered
+    from crashcart.step import Remedy
+
+    answer = ask(request, max(0.0, until_s - time.monotonic()), progress)
+    if answer.step is None:
+        assert answer.error is not None
+        raise _CannotTraceError(str(answer.error), answer.error.help) if _leaves_a_trial(answer) else answer.error
+    step = from_plain(StepPeak, answer.step)
+    found = ordered(from_plain(Remedy, each) for each in answer.remedies)
+    return replace(_with_memory(step, there), remedies=found, assumed=(*_notes(step, there), *_cut_short(answer)))
+
+
+def _cut_short(answer: Answer) -> tuple[str, ...]:
+    if answer.done and answer.error is None:
+        return tuple(answer.notes)
+    reason = "time was over" if answer.timed_out else answer.error or "the process died"
+    return (f"not all remedies were estimated: {reason}",)
+
+
+def _leaves_a_trial(answer: Answer) -> bool:
+    """Whether the model is there, and only its step could not be traced, or our own estimate failed."""
+    if isinstance(answer.error, CannotCheckError):
+        return answer.phase == TRACING
+    return answer.error is not None and answer.error.exit_code == CrashcartError.exit_code and answer.phase != LOADING
+
+
+def _in_place_of_the_trace(
+    request: dict[str, Any], there: Available, until_s: float, error: CrashcartError, progress: Progress
+) -> StepPeak:
+    try:
+        step = _measured(request, there, until_s, progress)
+    except CrashcartError as second:
+        raise CannotCheckError(f"{error}; and small steps could not be run: {second}", error.help) from error
+    return replace(step, assumed=(*step.assumed, f"small real steps were run in a child: {error}"))
+
+
+def _measured(request: dict[str, Any], there: Available, until_s: float, progress: Progress) -> StepPeak:
+    from crashcart.cli.fit_trial import measured
+
+    step = measured(request, there.limit_bytes, max(1.0, until_s - time.monotonic()), progress)
+    step = _with_memory(replace(step, target=request["target"]), there)
+    if step.compared is None:
+        step = replace(step, target="device")
+    return replace(step, method="measured", assumed=_notes(step, there))
+
+
+def _verified(
+    request: dict[str, Any], step: StepPeak, there: Available, until_s: float, progress: Progress
+) -> StepPeak:
+    """The largest batch, run once under the limit; where it dies, a little less."""
+    from crashcart.cli.fit_trial import confirmed
+
+    assert there.limit_bytes is not None
+    left_s = max(1.0, until_s - time.monotonic())
+    most, runs = confirmed(request, step.largest_batch or step.batch, there.limit_bytes, left_s, progress)
+    died = [f"a real step at batch {each.batch} died: {each.how}" for each in runs if not each.lived]
+    found = (most or None) if step.largest_batch else step.largest_batch
+    return replace(step, verified=runs[-1], largest_batch=found, assumed=(*step.assumed, *died))
+
+
+def _with_memory(step: StepPeak, there: Available) -> StepPeak:
+    return replace(step, available_bytes=there.bytes, available_in=there.where)
+
+
+def _notes(step: StepPeak, there: Available) -> tuple[str, ...]:
+    return (*step.assumed, *([there.note] if there.note else []))
+
+
+def _request(arguments: argparse.Namespace, there: Available) -> dict[str, Any]:
+    from crashcart.probe.tensorflow_target import read_target
+
     if arguments.batch < 1:
         raise UsageError(f"received --batch {arguments.batch}; expected 1 or more")
-    available_bytes, available_in = _available(arguments.memory)
-    request = {
-        "file": file,
-        "name": name,
+    target = read_target(arguments.target)
+    return {
+        "file": target.place,
+        "name": target.name,
         "batch": arguments.batch,
         "phase": arguments.phase,
-        "shapes": [_shape(each) for each in arguments.shape] if arguments.shape else None,
-        "available_bytes": available_bytes,
+        "shapes": [shape_of(each) for each in arguments.shape] if arguments.shape else None,
+        "target": there.target,
+        "available_bytes": there.bytes,
+        "remedies": arguments.remedies,
     }
-    return request, available_in
 
 
-def _shape(text: str) -> list[int]:
+def shape_of(text: str) -> list[int]:
+    """`224,224,3` or `224x224x3` as numbers."""
     try:
         found = [int(each) for each in text.replace("x", ",").split(",") if each.strip()]
     except ValueError:
@@ -97,100 +258,3 @@ def _shape(text: str) -> list[int]:
     if not found or min(found) < 1:
         raise UsageError(f"received --shape {text!r}; expected sizes without the batch, such as 224,224,3")
     return found
-
-
-def _available(memory: str | None) -> tuple[int | None, str | None]:
-    """How much memory there is, and where: what was given, a GPU, the tightest limit, or what the machine has left."""
-    from crashcart.units import parse_size, size
-
-    if memory is not None:
-        try:
-            return parse_size(memory), "given"
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-    from crashcart.probe import gpu
-    from crashcart.probe.machine import read_machine
-    from crashcart.probe.memory import read_host
-
-    gpus = gpu.read_gpus()
-    if gpus:
-        return gpus[0].free_bytes, gpus[0].name
-    limit, host = read_machine(os.getpid()).memory_limit(), read_host()
-    left = host.available_bytes if host is not None else None
-    if limit is not None and (left is None or limit.bytes < left):
-        return max(0, limit.bytes - _PROCESS_BYTES), f"{limit.kind}, less {size(_PROCESS_BYTES)} for the process itself"
-    if left is None:
-        return None, None
-    return max(0, left - _PROCESS_BYTES), f"machine, less {size(_PROCESS_BYTES)} for the process itself"
-
-
-def _asked(request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-    """The child's answer."""
-    ours, theirs = os.pipe()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "crashcart.cli.fit_child", json.dumps(request), str(theirs)],
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr,
-        pass_fds=(theirs,),
-        env=_environment(),
-    )
-    os.close(theirs)
-    try:
-        child.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
-        raise CannotCheckError(
-            f"no estimate after {timeout_s:.0f} s",
-            'If the file does long work when it is imported, move that below `if __name__ == "__main__":`; else --timeout.',
-        ) from None
-    finally:
-        with os.fdopen(ours, "rb") as answers:
-            raw = answers.read() if child.returncode is not None else b""
-    if not raw:
-        raise CannotCheckError(
-            f"the process that loads the model ended with {child.returncode} and said nothing",
-            f"`crashcart run -- {sys.executable} {request['file']}` tells why.",
-        )
-    found: dict[str, Any] = json.loads(raw)
-    return found
-
-
-def _environment() -> dict[str, str]:
-    """The GPU is not needed to trace, and must not be taken."""
-    return {
-        **os.environ,
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
-    }
-
-
-def _error(answer: dict[str, Any]) -> CrashcartError:
-    kinds = {UsageError.exit_code: UsageError, CannotCheckError.exit_code: CannotCheckError}
-    return kinds.get(answer["exit_code"], CrashcartError)(answer["error"], answer["help"])
-
-
-def _read(found: dict[str, Any], available_bytes: int | None, available_in: str | None) -> StepPeak:
-    largest = tuple(HeldTensor(**each) for each in found.pop("largest"))
-    found |= {"available_bytes": available_bytes, "available_in": available_in}
-    return StepPeak(largest=largest, **found)
-
-
-def _figures(step: StepPeak) -> dict[str, Any]:
-    """The figures that other programs read; what is not estimated yet is null."""
-    return {
-        "device_peak_bytes": step.peak_bytes,
-        "low_bytes": step.low_bytes,
-        "high_bytes": step.high_bytes,
-        "host_peak_bytes": None,
-        "host_low_bytes": None,
-        "host_high_bytes": None,
-        "largest_batch": step.largest_batch,
-        "seconds": step.seconds,
-        "available_bytes": step.available_bytes,
-        "phase": step.phase,
-        "batch": step.batch,
-        "kinds": dict(step.kinds),
-        "at": step.at,
-        "largest": step.largest,
-    }

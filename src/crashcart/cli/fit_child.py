@@ -2,8 +2,9 @@
 
     python -m crashcart.cli.fit_child REQUEST DESCRIPTOR
 
-Covers: everything that runs the user's code or needs TensorFlow. What that code prints goes to stderr; the answer goes to the
-given descriptor as one JSON document, so that neither disturbs the other.
+Covers: everything that runs the user's code or needs TensorFlow. What that code prints goes to stderr; what is being done and
+what was found goes to the given descriptor, a JSON document on each line, so that neither disturbs the other. The estimate is
+written before remedies are tried: it is there even if one of those takes the process with it.
 Does not cover: reading options, the memory there is, printing (`fit.py`).
 """
 
@@ -12,70 +13,89 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from dataclasses import asdict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from crashcart.errors import CannotCheckError, CrashcartError, UsageError
-from crashcart.fit.estimate import estimate, largest_batch
+from crashcart.blackbox.codec import to_plain
+from crashcart.cli.fit_ask import LOADING
+from crashcart.cli.fit_step import Estimator, remedies, wanted
+from crashcart.errors import CrashcartError
 from crashcart.probe import tensorflow_load
-from crashcart.probe.tensorflow_specs import SpecsNeededError, batch_specs
-from crashcart.probe.tensorflow_trace import Trace
+
+Write = Callable[[dict[str, Any]], None]
+_MODULE = "crashcart.cli.fit_child"
 
 
-def main(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a request: the step as plain values, or the error with its help and exit code."""
+def main(request: dict[str, Any], write: Write, again: Callable[[str], None]) -> None:
+    """Answer a request: phases, then the step, then the remedies; or the error with its help and exit code."""
     try:
-        return {"step": _step(request)}
+        _answer(request, write)
     except CrashcartError as error:
-        return {"error": str(error), "help": error.help, "exit_code": error.exit_code}
-
-
-def _step(request: dict[str, Any]) -> dict[str, Any]:
-    model, given = tensorflow_load.load(request["file"], request["name"])
-    began_s = time.monotonic()
-    phase, batch, cores = request["phase"], request["batch"], os.cpu_count() or 1
-    trace = _traced(model, given, phase, request["shapes"])
-    found = asdict(estimate(trace.at(batch), phase, batch, cores))
-    limit_bytes = request["available_bytes"]
-    if limit_bytes is not None:
-        known = {batch: found["high_bytes"]}
-        found["largest_batch"] = largest_batch(
-            lambda each: estimate(trace.at(each), phase, each, cores).high_bytes, known, limit_bytes
-        )
-    return found | {"seconds": time.monotonic() - began_s}
-
-
-def _traced(model: Any, given: Any, phase: str, shapes: Any) -> Trace:
-    if phase == "train" and not model.compiled:
-        raise UsageError(
-            "the model is not compiled, so that it has no train step", "Compile it, or say --phase predict."
-        )
-    if getattr(model, "_jit_compile", None) is True:
-        raise CannotCheckError(
-            "the model is compiled with jit_compile=True: XLA plans its memory itself, and that plan cannot be traced",
-            "Compile it with jit_compile=False to see what it takes without XLA.",
-        )
-    try:
-        specs = batch_specs(model, given, phase, shapes)
-    except SpecsNeededError as error:
-        raise UsageError(
-            str(error), "Give the shape of one example, such as --shape 224,224,3, once for each input."
-        ) from None
-    try:
-        return Trace(model, specs, phase)
+        if isinstance(error, tensorflow_load.NeedsWeightsError) and not request.get("weights"):
+            again(str(error))
+        write({"error": str(error), "help": error.help, "exit_code": error.exit_code})
     except Exception as error:
-        first = (str(error).strip().splitlines() or [""])[0]
-        raise CannotCheckError(
-            f"the {phase} step cannot be traced: {type(error).__name__}: {first[:300]}",
-            "See that `model.fit` runs on one small batch; if it does, return (model, example_batch) from the function.",
-        ) from error
+        told = f"a fault of its own: {type(error).__name__}: {error}"
+        write({"error": told, "help": CrashcartError.help, "exit_code": CrashcartError.exit_code})
+        if os.environ.get("CRASHCART_DEBUG"):
+            raise
+    write({"done": True})
+
+
+def _answer(request: dict[str, Any], write: Write) -> None:
+    def say(phase: str) -> None:
+        write({"phase": phase})
+
+    say(LOADING)
+    file, name = request["file"], request["name"]
+    model, given = tensorflow_load.load(f"{file}:{name}" if name else file, weights=bool(request.get("weights")))
+    step = Estimator(model, given, request, say).step()
+    step = replace(
+        step,
+        assumed=(*step.assumed, *request.get("assumed", ())),
+        available_bytes=request["available_bytes"],
+    )
+    write({"step": to_plain(step)})
+    if wanted(step, request.get("remedies")):
+        for each in remedies(model, given, request, step, say, lambda text: write({"note": text})):
+            write({"remedy": to_plain(each)})
+
+
+def _again(request: dict[str, Any], descriptor: int, reason: str) -> None:
+    """In place of this process, one that allocates the weights."""
+    changed = request | {"weights": True, "assumed": [f"its weights were allocated: {reason}"]}
+    os.set_inheritable(descriptor, True)
+    os.execv(sys.executable, [sys.executable, "-m", _MODULE, json.dumps(changed), str(descriptor)])
+
+
+def _run(request: dict[str, Any], descriptor: int) -> None:
+    """If the memory runs out, this process is the one to go, and not the kernel that asked; its answers are its own alone."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    os.set_inheritable(descriptor, False)
+    os.dup2(2, 1)
+
+    def write(message: dict[str, Any]) -> None:
+        _write_all(descriptor, json.dumps(message).encode() + b"\n")
+
+    main(request, write, lambda reason: _again(request, descriptor, reason))
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 if __name__ == "__main__":
     tensorflow_load.quiet()
-    answers = os.fdopen(int(sys.argv[2]), "w")
-    os.dup2(2, 1)
-    answers.write(json.dumps(main(json.loads(sys.argv[1]))))
-    answers.close()
+    try:
+        _run(json.loads(sys.argv[1]), int(sys.argv[2]))
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        os._exit(1)
     os._exit(0)  # what the user's code left running is not ours to wait for

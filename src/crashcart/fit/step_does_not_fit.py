@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.rule import Rank, rule
-from crashcart.step import StepPeak
+from crashcart.step import Bounds, StepPeak
 from crashcart.units import size
 
-_CAUSES = {"container": Cause.CONTAINER_MEMORY, "machine": Cause.HOST_MEMORY, "given": Cause.HOST_MEMORY}
+_MOST_REMEDIES = 4
 
 
 @rule("F101", "step-does-not-fit", Rank.ROOT)
@@ -18,37 +18,75 @@ def step_does_not_fit(step: StepPeak) -> Iterator[Finding]:
 
     ## What it means
 
-    The first steps will fail with ResourceExhaustedError on a GPU; on the host the process will be killed.
+    On a GPU, the first steps will fail with ResourceExhaustedError; on the host, the process will be killed.
 
     ## How we know
 
     The step that Keras would run was traced, and its tensors were laid out in time, each freed after its last reader, on a
-    model of TensorFlow's allocator. Where only the upper bound is above what there is, the finding is a risk.
+    model of TensorFlow's allocator; on the host, what the libraries and the heap take besides was added. Where the step cannot
+    be traced, small real steps were run in a child and extrapolated. Where only the upper bound is above what there is, the
+    finding is a risk. Where a real run at that batch, held to that memory, died, it is certain.
 
     ## What to do
 
-    Take the largest batch that fits, which the finding names. Where not even a batch of one fits, the model itself must become
-    smaller: smaller inputs, mixed precision, or an optimizer with fewer slots.
+    Take the largest batch that fits, which the finding names, or one of the changes below it, each of which was estimated in the
+    same way. Where not even a batch of one fits, the model itself must become smaller: smaller inputs, mixed precision, or an
+    optimizer with fewer slots.
     """
-    there = step.available_bytes
-    if there is None or step.high_bytes <= there:
+    there, compared = step.available_bytes, step.compared
+    if there is None or compared is None:
         return
-    sure = step.low_bytes > there
+    died = step.verified is not None and not step.verified.lived and step.verified.batch <= step.batch
+    if compared.high_bytes <= there and not died:
+        return
+    sure = compared.low_bytes > there or died
     yield Finding(
-        _CAUSES.get(step.available_in or "", Cause.GPU_MEMORY),
+        _cause(step),
         f"a {step.phase} step at batch {step.batch} {'does not fit' if sure else 'may not fit'}",
-        (
-            f"it takes {size(step.peak_bytes)} at its peak ({size(step.low_bytes)} … {size(step.high_bytes)})",
-            f"{size(there)} is there ({step.available_in})",
-        ),
-        tuple(_remedies(step)),
-        Confidence.LIKELY if sure else Confidence.POSSIBLE,
-        level=Level.PROBLEM if step.peak_bytes > there else Level.RISK,
+        tuple(_because(step, compared, there)),
+        tuple(_remedies(step, compared)),
+        Confidence.CERTAIN if died else Confidence.LIKELY if sure else Confidence.POSSIBLE,
+        level=Level.PROBLEM if compared.bytes > there or died else Level.RISK,
     )
 
 
-def _remedies(step: StepPeak) -> Iterator[str]:
-    if step.largest_batch:
-        yield f"a batch of {step.largest_batch} or less"
-    elif step.largest_batch == 0:
+def _cause(step: StepPeak) -> Cause:
+    if step.available_in == "container":
+        return Cause.CONTAINER_MEMORY
+    if step.available_in == "machine" or step.target == "host":
+        return Cause.HOST_MEMORY
+    return Cause.GPU_MEMORY
+
+
+def _because(step: StepPeak, compared: Bounds, there: int) -> Iterator[str]:
+    what = "the process grows by" if step.target == "host" else "it takes"
+    yield f"{what} {size(compared.bytes)} at its peak ({size(compared.low_bytes)} … {size(compared.high_bytes)})"
+    yield f"{size(there)} is there for it ({step.available_in})"
+    if step.at:
+        yield f"the peak is at {step.places.get(step.at, step.at)}"
+    run = step.verified
+    if run is not None and not run.lived:
+        yield f"a real step at batch {run.batch}, held to {size(run.limit_bytes)}, died: {run.how}"
+
+
+def _remedies(step: StepPeak, compared: Bounds) -> Iterator[str]:
+    most = step.largest_batch
+    if most:
+        yield f"a batch of {most} or less{_round(step, most)}"
+    for each in step.remedies[:_MOST_REMEDIES]:
+        cost = f" ({each.note})" if each.note else ""
+        yield f"{each.name}: {size(each.peak_bytes)}, {saved(each.peak_bytes, compared)}{cost}: {each.how}"
+    if most == 0:
         yield "not even a batch of one fits: a smaller model, smaller inputs, or a larger machine"
+    elif most is None and not step.remedies:
+        yield "a smaller batch, smaller inputs, or a larger machine"
+
+
+def _round(step: StepPeak, most: int) -> str:
+    liked = sorted({each for each in (step.round_batch, step.even_batch) if each and each < most})
+    return f", such as {' or '.join(map(str, liked))}" if liked else ""
+
+
+def saved(peak_bytes: int, compared: Bounds) -> str:
+    """`−41 %`, beside the figure that it is compared with."""
+    return f"\N{MINUS SIGN}{100 * (1 - peak_bytes / max(1, compared.bytes)):.0f} %"

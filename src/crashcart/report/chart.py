@@ -39,15 +39,15 @@ def draw(memory: Memory, width: int, height: int, name: str) -> str:
     lanes = _lanes(memory, _Plot(memory, width, height, 0))
     plot = _Plot(memory, width, height, max(lanes.values(), default=-1) + 1)
     parts = [
-        _tag("title", "Memory over time", id=f"{name}-title"),
-        _tag("desc", memory.told(), id=f"{name}-desc"),
+        tag("title", "Memory over time", id=f"{name}-title"),
+        tag("desc", memory.told(), id=f"{name}-desc"),
         *_axes(plot, max(3, min(8, width // 110))),
         *_limit(plot),
         *_curves(plot),
         *_marks(plot, lanes),
     ]
     attributes = {"class_": "chart", "viewBox": f"0 0 {width} {height}", "role": "img"}
-    return _tag("svg", parts, **attributes, aria_labelledby=f"{name}-title {name}-desc")
+    return tag("svg", parts, **attributes, aria_labelledby=f"{name}-title {name}-desc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +84,18 @@ class _Plot:
         return self.bottom - max(0.0, count_bytes / self.most_bytes) * (self.bottom - self.top)
 
 
-def _tag(name: str, inside: str | Iterable[str] | None = None, **attributes: object) -> str:
+def tag(name: str, inside: str | Iterable[str] | None = None, **attributes: object) -> str:
     """An element. A string inside is text and is made harmless; a list inside is elements; attributes are our own."""
     pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
-    opened = name + "".join(f' {key}="{escape(_short(value))}"' for key, value in pairs)
+    opened = name + "".join(f' {key}="{escape(short(value))}"' for key, value in pairs)
     if inside is None:
         return f"<{opened}/>"
     content = escape(_plain(inside)) if isinstance(inside, str) else "".join(inside)
     return f"<{opened}>{content}</{name}>"
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """A number of the drawing, as short as it may be."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
 
@@ -105,13 +106,13 @@ def _plain(text: str) -> str:
 def _axes(plot: _Plot, most_times: int) -> Iterator[str]:
     for value, words in size_ticks(plot.most_bytes):
         y = plot.y(value)
-        yield _tag("line", class_="grid" if value else "axis", x1=_LEFT, x2=plot.right, y1=y, y2=y)
-        yield _tag("text", words, class_="tick", x=_LEFT - 8, y=y + 4, text_anchor="end")
+        yield tag("line", class_="grid" if value else "axis", x1=_LEFT, x2=plot.right, y1=y, y2=y)
+        yield tag("text", words, class_="tick", x=_LEFT - 8, y=y + 4, text_anchor="end")
     for at_s, words in time_ticks(plot.memory.start_s, plot.memory.end_s, most_times):
         x = plot.x(at_s)
         anchor = "end" if x > plot.right - 20 else "middle"
-        yield _tag("line", class_="axis", x1=x, x2=x, y1=plot.bottom, y2=plot.bottom + 5)
-        yield _tag("text", words, class_="tick", x=x, y=plot.bottom + 22, text_anchor=anchor)
+        yield tag("line", class_="axis", x1=x, x2=x, y1=plot.bottom, y2=plot.bottom + 5)
+        yield tag("text", words, class_="tick", x=x, y=plot.bottom + 22, text_anchor=anchor)
 
 
 def _curves(plot: _Plot) -> Iterator[str]:
@@ -120,20 +121,20 @@ def _curves(plot: _Plot) -> Iterator[str]:
         path = _path(plot, curve.points)
         if curve is plot.memory.curves[0]:
             first, last = plot.x(curve.points[0][0]), plot.x(curve.points[-1][0])
-            yield _tag(
+            yield tag(
                 "path",
                 class_="area",
-                d=f"{path}L{_short(last)} {_short(plot.bottom)}L{_short(first)} {_short(plot.bottom)}Z",
+                d=f"{path}L{short(last)} {short(plot.bottom)}L{short(first)} {short(plot.bottom)}Z",
             )
-        yield _tag("path", class_=f"curve {curve.key}", d=path)
+        yield tag("path", class_=f"curve {curve.key}", d=path)
         if len(curve.points) == 1:
-            yield _tag(
+            yield tag(
                 "circle", class_=f"dot {curve.key}", cx=plot.x(curve.points[0][0]), cy=plot.y(curve.points[0][1]), r=3
             )
 
 
 def _path(plot: _Plot, points: Iterable[Point]) -> str:
-    places = (f"{_short(plot.x(at_s))} {_short(plot.y(value))}" for at_s, value in points)
+    places = (f"{short(plot.x(at_s))} {short(plot.y(value))}" for at_s, value in points)
     return "M" + "L".join(places)
 
 
@@ -144,8 +145,8 @@ def _limit(plot: _Plot) -> Iterator[str]:
     y = plot.y(bound.bytes)
     room = int((plot.right - _LEFT - 90) / _CHAR)
     words = cut(f"limit {size_words(bound.bytes)} ({_plain(bound.source)})", room)
-    yield _tag("line", class_="limit", x1=_LEFT, x2=plot.right, y1=y, y2=y)
-    yield _tag("text", words, class_="limit-label", x=_LEFT + 6, y=y - 6)
+    yield tag("line", class_="limit", x1=_LEFT, x2=plot.right, y1=y, y2=y)
+    yield tag("text", words, class_="limit-label", x=_LEFT + 6, y=y - 6)
 
 
 def _lanes(memory: Memory, plot: _Plot) -> dict[int, int]:
@@ -193,8 +194,8 @@ def _marks(plot: _Plot, lanes: dict[int, int]) -> Iterator[str]:
 def _dump(plot: _Plot, moment: Moment) -> str:
     x, y, half = plot.x(moment.at_s), plot.bottom, 3.0 if moment.kind == "beat" else 5.0
     points = ((x, y - half), (x + half, y), (x, y + half), (x - half, y))
-    shape = " ".join(f"{_short(a)},{_short(b)}" for a, b in points)
-    return _tag("polygon", [_tag("title", moment.label)], class_=moment.kind, points=shape)
+    shape = " ".join(f"{short(a)},{short(b)}" for a, b in points)
+    return tag("polygon", [tag("title", moment.label)], class_=moment.kind, points=shape)
 
 
 def _line(plot: _Plot, moment: Moment, lane: int | None) -> Iterator[str]:
@@ -203,8 +204,8 @@ def _line(plot: _Plot, moment: Moment, lane: int | None) -> Iterator[str]:
     row = plot.top if lane is None else plot.top - 8 - _LANE * lane
     foot = plot.bottom if moment.kind == "end" else plot.top + 3
     head = row if lane is None else row - 8
-    yield _tag("line", [_tag("title", moment.label)], class_=moment.kind + calm, x1=x, x2=x, y1=head, y2=foot)
+    yield tag("line", [tag("title", moment.label)], class_=moment.kind + calm, x1=x, x2=x, y1=head, y2=foot)
     if lane is not None:
         flipped = _flipped(plot, moment)
         side = {"x": x - 5, "text_anchor": "end"} if flipped else {"x": x + 5}
-        yield _tag("text", _label(moment), class_=f"{moment.kind}-label{calm}", y=row, **side)
+        yield tag("text", _label(moment), class_=f"{moment.kind}-label{calm}", y=row, **side)

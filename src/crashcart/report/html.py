@@ -15,9 +15,10 @@ from crashcart import __version__
 from crashcart.errors import CrashcartError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
-from crashcart.report import cells, safe, view, words
+from crashcart.report import cells, fit_chart, fit_words, safe, view, words
 from crashcart.report.chart import draw
 from crashcart.report.series import memory_of
+from crashcart.step import StepPeak
 from crashcart.units import plural
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def render_html(report: Report, evidence: Evidence | None, rule_names: Mapping[s
         view=view,
         words=words,
         notebook=cells,
+        fit=fit_words,
         memory=memory_of(evidence),
         rule_names=rule_names or {},
         version=__version__,
@@ -75,7 +77,12 @@ def _templates(evidence: Evidence) -> Templates:
         "last_state": lambda text: safe.last_state(str(text)),
         "brief": _brief,
     }
-    templates.globals |= {"style_sheet": _style_sheet, "chart": _chart}
+    templates.globals |= {
+        "style_sheet": _style_sheet,
+        "chart": _chart,
+        "step_chart": _step_chart,
+        "fit_bands": fit_chart.bands,
+    }
     return templates
 
 
@@ -119,3 +126,9 @@ def _chart(evidence: Evidence, width: int, height: int, name: str) -> Markup:
 
     memory = memory_of(evidence)
     return Markup(draw(memory, width, height, name) if memory else "")
+
+
+def _step_chart(step: StepPeak, width: int, height: int, name: str) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(fit_chart.draw_step(step, width, height, name))

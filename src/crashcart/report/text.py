@@ -51,13 +51,22 @@ _STYLES = {
 
 def print_report(report: Report, evidence: Evidence | None, stream: TextIO, *, whole: bool = False) -> None:
     """Write the report in the best form that the stream can show; `whole` has every finding in full."""
+
+    def render(width: int, colour: bool, ascii_only: bool) -> str:
+        return render_text(report, evidence, width, colour, ascii_only=ascii_only, whole=whole)
+
+    print_best(render, stream)
+
+
+def print_best(render: Callable[[int, bool, bool], str], stream: TextIO) -> None:
+    """Write what `render` makes of the width, whether there are colours, and whether ASCII is all that can be shown."""
     terminal = stream.isatty()
     dumb = os.environ.get("TERM") == "dumb"
     width = _terminal_width(stream) if terminal else 80
     colour = terminal and not dumb and not os.environ.get("NO_COLOR")
-    text = render_text(report, evidence, width, colour, ascii_only=terminal and dumb, whole=whole)
+    text = render(width, colour, terminal and dumb)
     if not _encodable(text, stream.encoding):
-        text = render_text(report, evidence, width, colour, ascii_only=True, whole=whole)
+        text = render(width, colour, True)
     stream.write(text)
     stream.flush()
 
@@ -90,7 +99,7 @@ def render_text(
     """The report in lines no wider than `width`, with a newline at the end of each."""
     layout = _Layout(report, evidence or Evidence(), max(width, _NARROWEST), ascii_only)
     lines = layout.whole() if whole and report.findings else layout.lines()
-    return _coloured(lines) if colour else _plain(lines)
+    return painted(lines, colour)
 
 
 def one_line(finding: Finding) -> str:
@@ -110,6 +119,11 @@ def _mark(finding: Finding) -> str:
         return Level.NOTE.value
     sure = finding.confidence.value
     return f"{Level.RISK.value}, {sure}" if finding.level is Level.RISK else sure
+
+
+def painted(lines: list[Line], colour: bool) -> str:
+    """The lines as text, with a newline at the end of each."""
+    return _coloured(lines) if colour else _plain(lines)
 
 
 def _plain(lines: list[Line]) -> str:

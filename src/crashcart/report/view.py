@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from crashcart.evidence import Environment, ErrorRecord, Evidence, Holder, HolderNote, Machine, Program, StackDump
 from crashcart.finding import Report, Unchecked
-from crashcart.report import words
+from crashcart.report import fit_words, words
 from crashcart.report.series import memory_of
 from crashcart.report.words import duration_words, number, size_words
 
@@ -68,7 +68,7 @@ def absent_sections(evidence: Evidence) -> list[tuple[str, str | None]]:
 
 def glance(evidence: Evidence) -> list[tuple[str, str, str]]:
     """The few figures that a reader wants before the details: name, figure, remark."""
-    rows: list[tuple[str, str, str]] = []
+    rows: list[tuple[str, str, str]] = [] if evidence.step is None else list(fit_words.glance(evidence.step))
     if evidence.ending:
         rows.append(("Ending", words.ending_label(evidence.ending), _after(evidence.ending.at_s)))
     memory = memory_of(evidence)
@@ -293,6 +293,10 @@ def sorted_pairs(mapping: Mapping[str, Item]) -> list[tuple[str, Item]]:
     return sorted(mapping.items(), key=lambda pair: str(pair[0]).lower())
 
 
-def title(report: Report) -> str:
+def title(report: Report, evidence: Evidence | None = None) -> str:
     """The page's title."""
-    return report.verdict.headline if report.verdict else f"Nothing was found in {report.subject or 'the program'}"
+    if report.verdict:
+        return report.verdict.headline
+    if evidence is not None and evidence.step is not None:
+        return fit_words.title(evidence.step)
+    return f"Nothing was found in {report.subject or 'the program'}"

@@ -35,17 +35,21 @@ _SECTION_NAMES = {
     "installation": "installed packages",
     "devices_named": "devices that the code names",
     "attempts": "import of the frameworks",
+    "step": "the step",
 }
 SECTIONS = tuple(each.name for each in fields(Evidence) if each.name != "absent")
 _OF_GROUND = ("machine", "environment", "gpus", "disks", "installation", "devices_named", "attempts")
 _OF_GROUND_ALONE = frozenset(("installation", "devices_named", "attempts"))
+_OF_STEP = ("step",)
 
 
 def sections_of(evidence: Evidence) -> tuple[str, ...]:
-    """The sections that could be there: an examined environment has no stacks, and a run no plan of an environment."""
+    """The sections that could be there: an examined environment has no stacks, a run no plan of one, a step nothing else."""
     if evidence.installation is not None:
         return _OF_GROUND
-    return tuple(each for each in SECTIONS if each not in _OF_GROUND_ALONE)
+    if evidence.step is not None:
+        return _OF_STEP
+    return tuple(each for each in SECTIONS if each not in _OF_GROUND_ALONE and each not in _OF_STEP)
 
 
 def section_name(section: str) -> str:

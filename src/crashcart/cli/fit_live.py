@@ -1,0 +1,106 @@
+"""`crashcart fit` in the user's own process, on a model that is there already: `cc.fit`, `%fit model`.
+
+Covers: tracing a live model and leaving it as it was; every failure is a CrashcartError, so that a cell fails and no more.
+Does not cover: runs of the model, which only a child may do (`--probe`, `--verify`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from crashcart.cli.fit import PHASES, judged
+from crashcart.cli.fit_step import Estimator, ordered, remedies, wanted
+from crashcart.errors import CannotCheckError, CrashcartError, UsageError
+from crashcart.evidence import Evidence
+from crashcart.finding import Report
+from crashcart.fit.available import Available, available
+from crashcart.step import StepPeak
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a model."""
+
+    batch: int
+    phase: str
+    memory: str | int | None = None
+    gpu: str | None = None
+    target: str | None = None
+    shapes: Sequence[Sequence[int]] | None = None
+    remedies: bool | None = None
+
+    def check(self) -> None:
+        """UsageError for what cannot be meant."""
+        if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
+            raise UsageError(f"received batch_size={self.batch!r}; expected a whole number, 1 or more")
+        if self.phase not in PHASES:
+            raise UsageError(f"received phase={self.phase!r}; expected one of {', '.join(PHASES)}")
+        if self.target not in (None, "device", "host"):
+            raise UsageError(f"received target={self.target!r}; expected device or host")
+
+
+def examined_live(model: Any, data: Any, question: Question) -> tuple[Report, Evidence]:
+    """The report on a step of a live model, and the evidence it rests on."""
+    question.check()
+    if isinstance(model, str):
+        raise UsageError(
+            f"received the name {model!r}; expected a Keras model, or a function that returns one",
+            f"For a file, on the command line: crashcart fit {model}",
+        )
+    there = available(question.memory, question.gpu, question.target, _held_bytes(model))
+    try:
+        step = _stepped(model, data, question, there)
+    except CrashcartError:
+        raise
+    except ImportError as error:
+        raise CannotCheckError(f"TensorFlow cannot be imported: {error}", "See `crashcart doctor --import`.") from error
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        raise CannotCheckError(
+            f"the {question.phase} step cannot be estimated: {type(error).__name__}: {first[:300]}",
+            "See that the model runs on one small batch; if it does, give an example: cc.fit(model, data=(x[:2], y[:2])).",
+        ) from error
+    return judged(step, str(getattr(model, "name", None) or getattr(model, "__name__", "the model")))
+
+
+def _stepped(model: Any, data: Any, question: Question, there: Available) -> StepPeak:
+    from crashcart.probe.tensorflow_live import load_live
+
+    request = {
+        "batch": question.batch,
+        "phase": question.phase,
+        "shapes": None if question.shapes is None else [list(each) for each in question.shapes],
+        "target": there.target,
+        "available_bytes": there.bytes,
+    }
+    with load_live(model, data) as (loaded, given):
+        step = Estimator(loaded, given, request, _silent).step()
+        notes = (*step.assumed, *([there.note] if there.note else []))
+        step = replace(step, available_bytes=there.bytes, available_in=there.where, assumed=notes)
+        if wanted(step, question.remedies):
+            cut: list[str] = []
+            found = ordered(remedies(loaded, given, request, step, _silent, cut.append))
+            step = replace(step, remedies=found, assumed=(*step.assumed, *cut))
+    return step
+
+
+def _silent(_: str) -> None:
+    return
+
+
+def _held_bytes(model: Any) -> int:
+    """What the model's variables hold in this process already."""
+    found = 0
+    for each in getattr(model, "variables", ()):
+        shape, kind = getattr(each, "shape", None), str(getattr(each, "dtype", "float32"))
+        if shape is not None and None not in tuple(shape):
+            found += prod(tuple(shape)) * _item_bytes(kind)
+    return found
+
+
+def _item_bytes(kind: str) -> int:
+    digits = "".join(each for each in kind if each.isdigit())
+    return max(1, int(digits) // 8) if digits else 1

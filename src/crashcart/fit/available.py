@@ -1,0 +1,122 @@
+"""How much memory a step may take, where it is, and which of the step's figures is compared with it.
+
+Covers: memory that was named (`--memory`, `--gpu`), a GPU that is here, the own container, the machine.
+Does not cover: what the step takes (`estimate.py`, `host.py`). On the host, the process takes memory before any model is
+built; that share is taken off here, so that what is left can be compared with the growth.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from crashcart.errors import UsageError
+from crashcart.fit.gpus import context_bytes, find_gpu, reserve_bytes
+from crashcart.ground import GpuDevice
+from crashcart.probe import gpu as gpu_probe
+from crashcart.probe import memory
+from crashcart.probe._read import ROOT
+from crashcart.units import parse_size, size
+
+# Measured with TensorFlow 2.21 on a CPU: 538 MB resident after the import, 585 MB in a small training.
+PROCESS_BYTES = 600 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """Memory for one step; `bytes` is None where nobody knows how much there is."""
+
+    bytes: int | None
+    where: str | None
+    """given, container, machine, or a GPU's name; StepPeak.available_in"""
+    target: str
+    """Which figure is compared: device or host."""
+    note: str | None = None
+    """How it was reckoned, for `assumed`."""
+    limit_bytes: int | None = None
+    """The limit that a process meets as a whole, its own share included; what a trial is held to."""
+
+
+def available(given: str | int | None, gpu: str | None, target: str | None, held_bytes: int | None = None) -> Available:
+    """What was named; else a GPU that is here; else what the container or the machine has left.
+
+    `held_bytes` is what the model holds already where the question is asked in its own process; None in a new one.
+    """
+    if gpu is not None:
+        return _named_gpu(gpu, given, target)
+    if given is not None:
+        return _given(given, target or "host")
+    gpus = gpu_probe.read_gpus() if target != "host" else None
+    if gpus:
+        return _gpu_here(gpus)
+    return _left_here(target or "host", held_bytes)
+
+
+def _named_gpu(name: str, given: str | int | None, target: str | None) -> Available:
+    if given is not None:
+        raise UsageError("received --gpu and --memory; expected one of them")
+    if target == "host":
+        raise UsageError("received --gpu and --target host; a GPU's memory is the device's", "Leave --target out.")
+    found = find_gpu(name)
+    note = f"of {size(found.total_bytes)} ({found.name}), TensorFlow gets {size(found.usable_bytes)}"
+    return Available(found.usable_bytes, found.name, "device", note, found.usable_bytes)
+
+
+def _given(given: str | int, target: str) -> Available:
+    try:
+        whole = parse_size(given) if isinstance(given, str) else int(given)
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error), "Such as 16G, or 512M.") from None
+    if whole < 1:
+        raise UsageError(f"received {given!r} as the memory to fit into; expected more than nothing", "Such as 16G.")
+    if target == "device":
+        return Available(whole, "given", target, None, whole)
+    return _less_the_process(whole, "given")
+
+
+def _less_the_process(whole: int, where: str) -> Available:
+    note = f"of {size(whole)}, Python and TensorFlow take {size(PROCESS_BYTES)} before any model"
+    return Available(max(0, whole - PROCESS_BYTES), where, "host", note, whole)
+
+
+def _gpu_here(gpus: tuple[GpuDevice, ...]) -> Available:
+    """The first one, which is where TensorFlow puts a model."""
+    first = gpus[0]
+    left = max(0, first.free_bytes - context_bytes() - reserve_bytes(first.capability, first.free_bytes))
+    others = f"; {len(gpus) - 1} more are here" if len(gpus) > 1 else ""
+    note = f"of {size(first.free_bytes)} free on {first.name}, TensorFlow gets about {size(left)}{others}"
+    return Available(left, first.name, "device", note, left)
+
+
+def _left_here(target: str, held_bytes: int | None, root: Path = ROOT) -> Available:
+    """The tightest of the groups' room and the machine's, as they are now."""
+    rooms = list(_rooms(os.getpid(), root))
+    if not rooms:
+        return Available(None, None, target)
+    left, where = min(rooms)
+    if target == "device":
+        return Available(left, where, target, None, left)
+    if held_bytes is None:
+        return _less_the_process(left, where)
+    note = f"{size(left)} left now, and {size(held_bytes)} that the model's variables hold already"
+    return Available(left + held_bytes, where, target, note, None)
+
+
+def _rooms(pid: int, root: Path) -> list[tuple[int, str]]:
+    found = []
+    groups = memory.find_groups(pid, root)
+    try:
+        for group in groups:
+            limits = [each for each in (group.limit_bytes(), group.hierarchical_limit_bytes()) if each is not None]
+            usage = group.usage_bytes()
+            if limits and usage is not None:
+                used = max(0, usage - (group.reclaimable_bytes() or 0))
+                found.append((max(0, min(limits) - used), "container"))
+    finally:
+        for group in groups:
+            group.close()
+    host = memory.read_host(root)
+    if host is not None and host.available_bytes is not None:
+        found.append((host.available_bytes, "machine"))
+    return found

@@ -1,0 +1,221 @@
+"""The estimate of a step in words, for every form of a report.
+
+Covers: the verdict, the batch, what is held, where the peak is, remedies, how it was found and how sure that is.
+Does not cover: layout (`fit.py`, `fit.html.j2`) or the picture (`fit_chart.py`). Names of operations are the user's own, and
+still untrusted here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crashcart.step import Bounds, HeldTensor, Remedy, StepPeak
+from crashcart.units import duration, size
+
+KINDS = {
+    "weights": "weights",
+    "optimizer": "optimizer",
+    "gradients": "gradients",
+    "activations": "activations",
+    "update": "update",
+    "input": "input",
+    "scratch": "scratch",
+    "constant": "constants",
+    "other": "other",
+}
+"""In the order in which they are told."""
+_LEAST_SHOWN_BYTES = 64 << 10
+_LEAST_SAVED = 0.02
+_VARIABLES = ("weights", "optimizer")
+_WITH_UNIT = re.compile(r"(?<=\d) (?=[KMGT]?i?B)")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRow:
+    """One of the largest tensors at the peak."""
+
+    size: str
+    kind: str
+    place: str
+    operation: str
+    share: float
+    """Of the largest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyRow:
+    """One remedy that was estimated."""
+
+    name: str
+    saved: str
+    size: str
+    note: str
+    how: str
+    fits: bool | None
+
+
+def span(bounds: Bounds) -> str:
+    """`4.90 … 5.50 GiB`, with the unit once where it is one."""
+    low, high = size(bounds.low_bytes), size(bounds.high_bytes)
+    unit = high.rpartition(" ")[2]
+    return f"{low.removesuffix(f' {unit}')} … {high}"
+
+
+def verdict(step: StepPeak) -> str:
+    """fits, may not fit, does not fit; empty where nobody knows how much there is."""
+    if step.available_bytes is None or step.compared is None:
+        return ""
+    return {True: "fits", False: "does not fit", None: "may not fit"}[step.fits]
+
+
+def peak(step: StepPeak) -> str:
+    """`peak 5.10 GiB (4.90 … 5.50 GiB) of 7.80 GiB available`."""
+    compared = step.compared or Bounds(step.peak_bytes, step.low_bytes, step.high_bytes)
+    there = f" of {size(step.available_bytes)} available" if step.available_bytes is not None else ""
+    return f"peak {size(compared.bytes)} ({span(compared)}){there}"
+
+
+def title(step: StepPeak) -> str:
+    """The whole answer in a line."""
+    said = verdict(step)
+    words = f"A {step.phase} step at batch {step.batch}{f' {said}' if said else ''}: {peak(step)}"
+    return _WITH_UNIT.sub("\u00a0", words)
+
+
+def largest(step: StepPeak) -> str:
+    """`the largest batch that fits is 104`; empty where it was not sought."""
+    if step.largest_batch is None:
+        return ""
+    return (
+        f"the largest batch that fits is {step.largest_batch}" if step.largest_batch else "not even a batch of 1 fits"
+    )
+
+
+def liked(step: StepPeak) -> str:
+    """Batches near the largest that people like: `64 is the nearest power of two below`."""
+    most, found = step.largest_batch, []
+    if most and step.round_batch and step.round_batch < most:
+        found.append(f"{step.round_batch} is the nearest power of two below {most}")
+    even = step.even_batch
+    if most and even and most < step.batch and even > 1 and even != step.round_batch:
+        found.append(f"{even} goes into {step.batch} {step.batch // even} times")
+    return "; ".join(found)
+
+
+def kinds(step: StepPeak) -> list[tuple[str, int]]:
+    """What is held at the peak by kind, without what is too small to matter."""
+    known = {**dict.fromkeys(KINDS, 0), **step.kinds}
+    return [(KINDS.get(kind, kind), count) for kind, count in known.items() if count >= _LEAST_SHOWN_BYTES]
+
+
+def place(step: StepPeak, name: str) -> str:
+    """An operation in words that a user knows."""
+    return step.places.get(name, name)
+
+
+def tensors(step: StepPeak) -> list[TensorRow]:
+    """The largest tensors at the peak."""
+    most = max((each.bytes for each in step.largest), default=1)
+    return [_tensor(step, each, most) for each in step.largest]
+
+
+def _tensor(step: StepPeak, held: HeldTensor, most: int) -> TensorRow:
+    where = place(step, held.name)
+    own = held.name.rpartition("/")[2] if "/" in held.name and held.kind not in _VARIABLES else ""
+    return TensorRow(size(held.bytes), held.kind, where, own, held.bytes / max(1, most))
+
+
+def remedies(step: StepPeak) -> list[RemedyRow]:
+    """The remedies, each with what it saves."""
+    compared = step.compared
+    return [_remedy(each, compared, step) for each in step.remedies] if compared else []
+
+
+def _remedy(remedy: Remedy, compared: Bounds, step: StepPeak) -> RemedyRow:
+    saved = 1 - remedy.peak_bytes / max(1, compared.bytes)
+    at = f" at batch {remedy.batch}" if remedy.batch and remedy.batch != step.batch else ""
+    enough = None if step.available_bytes is None else remedy.peak_bytes <= step.available_bytes
+    name = remedy.name if at.strip() in remedy.name else remedy.name + at
+    note = remedy.note or ""
+    percent = f"\N{MINUS SIGN}{100 * saved:.0f} %" if saved >= _LEAST_SAVED else "\N{EN DASH}"
+    return RemedyRow(name, percent, size(remedy.peak_bytes), note, remedy.how, enough)
+
+
+def memory(step: StepPeak) -> str:
+    """What the figure is a figure of, and the other one where it tells something."""
+    device = Bounds(step.peak_bytes, step.low_bytes, step.high_bytes)
+    where = f" ({step.available_in})" if step.available_in else ""
+    if step.target == "host":
+        tensors = f"{size(device.bytes)} of it ({span(device)})"
+        return f"what the process grows by on the host{where}; TensorFlow's tensors are {tensors}"
+    if step.host is not None and step.available_in in ("given", "container", "machine"):
+        grows = f"{size(step.host.bytes)} ({span(step.host)})"
+        return f"TensorFlow's allocator alone{where}; on a host without a GPU the process grows by {grows}"
+    return f"TensorFlow's allocator on the device{where}"
+
+
+def method(step: StepPeak) -> str:
+    """How the figure was found, and how long that took."""
+    took = f", in {duration(step.seconds)}" if step.seconds is not None else ""
+    if step.search_seconds is not None:
+        took += f" (the largest batch: {duration(step.search_seconds)} more)"
+    if step.method == "measured":
+        return f"measured: small real steps were run in a child, and extrapolated{took}"
+    return f"traced: nothing of the step was run{took}"
+
+
+def agreement(step: StepPeak) -> str:
+    """Both figures where there are two; empty where there is one."""
+    if len(step.methods) < 2:
+        return ""
+    return ", ".join(f"{name} {size(each.bytes)} ({span(each)})" for name, each in step.methods.items())
+
+
+def verified(step: StepPeak) -> str:
+    """What a real run under the limit did; empty where there was none."""
+    run = step.verified
+    if run is None:
+        return ""
+    peak_words = f", {size(run.peak_bytes)} at its peak" if run.peak_bytes is not None else ""
+    how = f" ({run.how})" if run.how else ""
+    end = "lived" if run.lived else "died: take less"
+    return f"a real step at batch {run.batch}, held to {size(run.limit_bytes)}, {end}{peak_words}{how}"
+
+
+def glance(step: StepPeak) -> Iterator[tuple[str, str, str]]:
+    """The few figures that a reader wants first: name, figure, remark."""
+    compared = step.compared or Bounds(step.peak_bytes, step.low_bytes, step.high_bytes)
+    yield "Peak", size(compared.bytes), span(compared)
+    if step.available_bytes is not None:
+        yield "Available", size(step.available_bytes), step.available_in or ""
+    if step.largest_batch is not None:
+        yield "Largest batch", str(step.largest_batch), liked(step)
+    yield (
+        "Step",
+        f"{step.phase}, batch {step.batch}",
+        f"{step.method} in {duration(step.seconds)}" if step.seconds else "",
+    )
+
+
+def facts(step: StepPeak) -> list[tuple[str, str]]:
+    """The rest, a row each."""
+    rows = [
+        ("batch", "; ".join(each for each in (largest(step), liked(step)) if each)),
+        ("the figure is", memory(step)),
+        ("held at the peak", " · ".join(f"{kind} {size(count)}" for kind, count in kinds(step))),
+        ("the peak is at", place(step, step.at)),
+        ("operation", step.at),
+        ("verified", verified(step)),
+        *(("assumed" if index == 0 else "", each) for index, each in enumerate(step.assumed)),
+        ("how", method(step)),
+        ("both ways", agreement(step)),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def sentence(step: StepPeak) -> str:
+    """What a reader wants to know after the title."""
+    at = f"the peak is at {place(step, step.at)}" if step.at else ""
+    return "; ".join(each for each in (largest(step), at) if each) or method(step)

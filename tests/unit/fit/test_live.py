@@ -1,0 +1,107 @@
+"""`cc.fit`, `cc.largest_batch` and `%fit` in the user's own process; the model stays as it was."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+import crashcart as cc
+from crashcart.errors import CannotCheckError, CrashcartError, UsageError
+from crashcart.units import MIB
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
+
+
+@pytest.fixture
+def model() -> Any:
+    import keras
+
+    made = keras.Sequential([keras.Input((64,)), keras.layers.Dense(256, activation="relu"), keras.layers.Dense(3)])
+    made.compile("adam", "mse")
+    return made
+
+
+def test_a_live_model_is_estimated_and_left_as_it_was(model: Any) -> None:
+    before = [each.numpy().copy() for each in model.weights], model.optimizer.built, len(model.optimizer.variables)
+    found = cc.fit(model, batch_size=512, memory="64M", target="device")
+    assert found.fits and found.low_bytes <= found.peak_bytes <= found.high_bytes <= 64 * MIB == found.available_bytes
+    assert found.largest_batch is not None and found.largest_batch > 512
+    assert [(a == b.numpy()).all() for a, b in zip(before[0], model.weights, strict=True)] == [True] * 4
+    assert (model.optimizer.built, len(model.optimizer.variables)) == before[1:]
+    assert str(found).startswith("peak ") and "traced" in repr(found)
+    assert "<iframe" in found._repr_html_() and 'class="chart step"' in found.to_html()
+    assert found.to_document()["device_peak_bytes"] == found.step.peak_bytes
+
+
+def test_the_largest_batch_alone(model: Any) -> None:
+    most = cc.largest_batch(model, memory="64M", target="device")
+    assert cc.fit(model, most, memory="64M", target="device").fits
+    assert cc.largest_batch(model, memory=1000, target="device") == 0
+
+
+def test_a_step_that_does_not_fit_is_a_finding_with_remedies(model: Any) -> None:
+    found = cc.fit(model, 4096, memory="8M", target="device", remedies=True)
+    assert found.fits is False
+    assert found.verdict is not None and found.verdict.code == "F101"
+    assert found.remedies and all(each.peak_bytes < found.peak_bytes for each in found.remedies)
+
+
+def test_here_the_host_is_asked_what_it_has(model: Any) -> None:
+    found = cc.fit(model, 8, remedies=False)
+    assert found.step.target in ("host", "device") and found.available_bytes
+
+
+def test_a_function_is_called_and_data_says_what_a_batch_is() -> None:
+    import keras
+    import numpy as np
+
+    def build() -> Any:
+        made = keras.Sequential([keras.layers.Dense(8)])
+        made.compile("sgd", "mse")
+        return made
+
+    found = cc.fit(build, 16, data=(np.zeros((2, 5)), np.zeros((2, 8))), memory="1G", target="device")
+    assert found.report.subject == "build" and found.fits
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({"batch_size": 0}, UsageError),
+        ({"phase": "sleep"}, UsageError),
+        ({"gpu": "nothing like it"}, UsageError),
+        ({"memory": "much"}, UsageError),
+        ({"target": "moon"}, UsageError),
+    ],
+)
+def test_wrong_arguments_are_told(model: Any, arguments: dict[str, Any], kind: type[CrashcartError]) -> None:
+    with pytest.raises(kind):
+        cc.fit(model, **arguments)
+
+
+def test_what_is_no_model_is_told() -> None:
+    for wrong in (7, "train.py:build", None):
+        with pytest.raises((UsageError, CannotCheckError)):
+            cc.fit(wrong, 8, memory="1G")
+
+
+def test_the_magic_takes_a_name_of_the_notebook(
+    model: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    shell = interactiveshell.InteractiveShell.instance()
+    try:
+        shell.run_line_magic("load_ext", "crashcart")
+        shell.user_ns["model"] = model
+        found = shell.run_cell(f"%fit model --batch 64 --memory 1G --html {tmp_path / 'fit.html'}").result
+        assert found.step.batch == 64 and found.fits
+        assert "chart step" in (tmp_path / "fit.html").read_text()
+        assert shell.run_cell("%fit nobody").result is None
+        assert "the notebook has no nobody" in capsys.readouterr().out
+        assert shell.run_cell("%fit model --verify").result is None
+        assert "in a process of its own" in capsys.readouterr().out
+    finally:
+        interactiveshell.InteractiveShell.clear_instance()

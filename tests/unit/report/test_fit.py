@@ -1,0 +1,186 @@
+"""The estimate of a step, for the terminal, as a picture and as a page."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+
+from crashcart.evidence import Evidence
+from crashcart.finding import Report
+from crashcart.report import fit_chart, fit_words
+from crashcart.report.fit import print_step, render_step
+from crashcart.report.html import render_html
+from crashcart.report.wrap import cells
+from crashcart.step import Bounds, HeldTensor, Moment, StepPeak
+from crashcart.units import GIB, MIB
+
+from .steps import on_host, too_large, train_step
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def test_the_first_line_has_the_answer() -> None:
+    wide, narrow = render_step(train_step(), 200, False), render_step(train_step(), 80, False)
+    peak = "peak 4.98 GiB (4.79 … 5.37 GiB) of 7.62 GiB available"
+    assert re.match(re.escape(peak) + r" +fits; the largest batch that fits is 104\n", wide)
+    assert narrow.startswith(f"{peak}\n  fits; the largest batch that fits is 104\n")
+    assert "64 is the nearest power of two below 104" in narrow
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 110, 200])
+@pytest.mark.parametrize("make", [train_step, lambda: on_host(train_step()), lambda: too_large(train_step())])
+def test_no_line_is_wider_than_the_terminal(width: int, make: object) -> None:
+    text = render_step(make(), width, False)  # type: ignore[operator]
+    assert max(map(cells, text.splitlines())) <= width
+
+
+def test_it_says_what_is_held_and_where_in_the_users_words() -> None:
+    text = render_step(train_step(), 100, False)
+    assert "activations 4.30 GiB" in text
+    assert "peak at  conv3_block4_out (backward)" in text
+    assert "160 MiB  activations  conv2_block1_2_relu (forward)" in text
+    assert "update" not in text  # nothing of it is held then
+    assert "traced: nothing of the step was run, in 12 s" in text
+
+
+def test_on_the_host_both_figures_are_told_apart() -> None:
+    text = render_step(on_host(train_step()), 110, False)
+    assert text.startswith("peak 5.47 GiB (5.18 … 6.05 GiB) of 7.00 GiB available")
+    assert "TensorFlow's tensors are 4.98 GiB of it" in text
+
+
+def test_remedies_come_with_what_they_save_and_cost() -> None:
+    text = render_step(too_large(train_step()), 100, False)
+    assert "does not fit; the largest batch that fits is 47" in text
+    assert re.search(r"accumulation in 2 steps at batch 32 +−46 % +2\.69 GiB  fits", text)
+    assert re.search(r"recomputation \(remat\) +−4 % +4\.79 GiB\n", text)
+    assert "cc.remedy.accumulate(model, 2) (the same result)" in text
+    assert "32 is the nearest power of two below 47" in text
+    assert "a real step at batch 47, held to 4.00 GiB, lived, 3.81 GiB at its peak" in text
+    assert "assumed  the length of a text is not known: 128 was taken" in text
+
+
+def test_between_the_bounds_it_may_not_fit_and_without_memory_nothing_is_said() -> None:
+    step = replace(train_step(), available_bytes=5200 * MIB, largest_batch=60)
+    assert "may not fit" in render_step(step, 100, False)
+    unknown = render_step(replace(step, available_bytes=None, largest_batch=None), 100, False)
+    assert unknown.startswith("peak 4.98 GiB (4.79 … 5.37 GiB)\n") and " fit" not in unknown
+
+
+def test_a_divisor_is_offered_where_the_batch_does_not_fit() -> None:
+    step = replace(train_step(), batch=60, largest_batch=47, available_bytes=4 * GIB)
+    assert fit_words.liked(step) == "32 is the nearest power of two below 47; 30 goes into 60 2 times"
+    assert fit_words.largest(replace(step, largest_batch=0)) == "not even a batch of 1 fits"
+    assert (step.round_batch, step.even_batch) == (32, 30)
+    assert (replace(step, largest_batch=0).round_batch, replace(step, largest_batch=0).even_batch) == (None, None)
+
+
+def test_both_methods_are_told_where_there_are_two() -> None:
+    both = {"traced": Bounds(5 * GIB, 4 * GIB, 6 * GIB), "measured": Bounds(5 * GIB, 5 * GIB, 6 * GIB)}
+    text = render_step(replace(train_step(), methods=both, method="measured"), 110, False)
+    assert "traced 5.00 GiB (4.00 … 6.00 GiB), measured 5.00 GiB (5.00 … 6.00 GiB)" in text
+    assert "small real steps were run in a child" in text
+
+
+def test_names_cannot_harm_the_terminal_or_the_page() -> None:
+    bad = "conv\x1b[2J</text><script>alert(1)</script>"
+    step = replace(train_step(), at=bad, places={}, largest=(HeldTensor(bad, "activations", MIB),))
+    assert "\x1b" not in render_step(step, 100, False)
+    page = render_html(Report("m", ()), Evidence(step=step))
+    assert "<script>" not in page and "\x1b" not in page
+
+
+def test_a_stream_without_unicode_gets_ascii() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    print_step(too_large(train_step()), stream)
+    stream.seek(0)
+    assert "(4.79 ... 5.37 GiB)" in stream.read()
+
+
+def drawn(step: StepPeak, width: int = 920, height: int = 360) -> ElementTree.Element:
+    return ElementTree.fromstring(fit_chart.draw_step(step, width, height, "a"))
+
+
+def having(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
+    return [each for each in root.iter() if name in each.get("class", "").split()]
+
+
+def test_the_bands_lie_on_each_other_and_make_the_whole() -> None:
+    step = train_step()
+    stack = fit_chart.bands(step)
+    assert [each.kind for each in stack] == [
+        "weights",
+        "optimizer",
+        "input",
+        "activations",
+        "gradients",
+        "scratch",
+    ]
+    assert all(below.high == above.low for below, above in pairwise(stack))
+    whole = [sum(each.held.values()) for each in fit_chart.changing(step)]
+    assert all(abs(high - each) <= 0.01 * max(whole) for high, each in zip(stack[-1].high, whole, strict=True))
+
+
+def test_stretches_in_which_nothing_changes_take_no_room() -> None:
+    still = tuple(Moment(f"m/c{index}/Const", {"weights": GIB}) for index in range(500))
+    step = replace(train_step(), moments=(*still, *train_step().moments))
+    assert len(fit_chart.changing(step)) <= len(train_step().moments) + 1
+
+
+def test_the_way_back_begins_where_most_of_it_does() -> None:
+    first, *rest = train_step().moments
+    early = replace(first, at="gradient_tape/early/Const")
+    step = replace(train_step(), moments=(early, *rest), places={**train_step().places, early.at: "early (backward)"})
+    root = drawn(step)
+    assert {"forward", "backward and update"} <= {each.text for each in having(root, "tick")}
+
+
+def test_on_the_host_what_is_beside_the_tensors_lies_below() -> None:
+    stack = fit_chart.bands(on_host(train_step()))
+    assert (stack[0].kind, stack[0].name, stack[0].at_peak_bytes) == ("process", "beside tensors", 500 * MIB)
+
+
+def test_the_picture_names_the_peak_and_what_is_available() -> None:
+    root = drawn(train_step())
+    assert [each.text for each in having(root, "peak-label")] == ["peak 4.98 GiB at conv3_block4_out (backward)"]
+    assert [each.text for each in having(root, "limit-label")] == ["7.62 GiB available (container)"]
+    assert {"forward", "backward and update"} <= {each.text for each in having(root, "tick")}
+    assert len(having(root, "bounds")) == 1 and len(having(root, "band")) == 6
+    assert all((each.find("title") is not None) for each in having(root, "tip"))
+
+
+def test_memory_far_above_is_told_and_not_drawn() -> None:
+    assert not having(drawn(replace(train_step(), available_bytes=100 * GIB)), "limit")
+
+
+@pytest.mark.parametrize("width", [400, 920])
+@pytest.mark.parametrize("make", [train_step, lambda: on_host(train_step()), lambda: too_large(train_step())])
+def test_the_drawing_stays_on_its_sheet(width: int, make: object) -> None:
+    root = drawn(make(), width, 340)  # type: ignore[operator]
+    for each in root.iter():
+        for key, most in (("x", width), ("x1", width), ("x2", width), ("y", 340), ("y1", 340), ("y2", 340)):
+            assert -1 <= float(each.get(key, "0")) <= most
+    for label in having(root, "peak-label"):
+        half = 3.2 * len(label.text or "")
+        assert half <= float(label.get("x", "0")) <= width - half
+
+
+def test_without_moments_there_is_no_picture_but_a_page() -> None:
+    step = replace(train_step(), moments=())
+    assert fit_chart.draw_step(step, 920, 340, "a") == ""
+    assert fit_chart.bands(replace(step, moments=(Moment("x", {"weights": 1}),))) == []
+    page = render_html(Report("train.py:build", ()), Evidence(step=step))
+    assert "<figure" not in page and "conv3_block4_out (backward)" in page
+
+
+def test_the_page_has_the_answer_the_picture_and_the_remedies() -> None:
+    page = render_html(Report("train.py:build", ()), Evidence(step=too_large(train_step())), {})
+    assert "A train step at batch 64 does not fit: peak 4.98\u00a0GiB" in page
+    assert page.count('class="chart step"') == 2  # wide and narrow
+    assert "accumulation in 2 steps" in page and "The largest tensors at the peak" in page
+    assert "Not recorded" not in page  # a step has no stacks and no samples, and lacks none
