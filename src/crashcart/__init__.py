@@ -68,11 +68,22 @@ class _Lazy:
         return
 
 
+class _Room(_Lazy):
+    """A room that is used by its own functions: `cc.remedy.accumulate`."""
+
+    def __get__(self, package: ModuleType | None, _kind: type | None = None) -> Any:
+        from importlib import import_module
+
+        return import_module(f"crashcart.{self.name}")
+
+
 class _Package(ModuleType):
     def __dir__(self) -> list[str]:
-        return sorted([*__all__, "__version__"])
+        return sorted([*__all__, "__version__", "remedy"])
 
 
 for _name in _HOMES:
     setattr(_Package, _name, _Lazy(_name))
+for _name in ("remedy",):
+    setattr(_Package, _name, _Room(_name))
 sys.modules[__name__].__class__ = _Package
