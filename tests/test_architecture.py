@@ -112,5 +112,7 @@ def test_the_hook_needs_the_standard_library_alone() -> None:
 
 
 def test_the_remedies_load_nothing_heavy_before_they_are_called() -> None:
-    loaded = loaded_after("import crashcart as cc; cc.remedy.accumulate, cc.remedy.remat, dir(cc.remedy), cc.remedy.chunked_matmul")
+    loaded = loaded_after(
+        "import crashcart as cc; cc.remedy.accumulate, cc.remedy.remat, dir(cc.remedy), cc.remedy.chunked_matmul"
+    )
     assert not loaded & HEAVY

@@ -21,7 +21,15 @@ from bench.group import enter, memory_group
 
 STORE = Path(__file__).parent / "remedies.json"
 MODELS = {"resnet50": 16, "transformer": 32, "unet": 8, "cnn": 64, "mobilenetv2": 16}
-CHANGES = ("plain", "mixed_float16", "accumulation in 2 passes", "accumulation in 4 passes", "remat", "SGD", "smaller input")
+CHANGES = (
+    "plain",
+    "mixed_float16",
+    "accumulation in 2 passes",
+    "accumulation in 4 passes",
+    "remat",
+    "SGD",
+    "smaller input",
+)
 
 
 def main() -> int:
@@ -35,7 +43,10 @@ def main() -> int:
 
 
 def table() -> str:
-    lines = ["| model | batch | change | measured MiB | of plain | estimated MiB | error |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| model | batch | change | measured MiB | of plain | estimated MiB | error |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
     known = json.loads(STORE.read_text(encoding="utf-8"))
     for name, batch in MODELS.items():
         plain = known.get(f"{name} plain", {}).get("measured")
@@ -47,7 +58,9 @@ def table() -> str:
                 continue
             error = "" if said is None else f"{said / truth - 1:+.1%}"
             shown = "" if said is None else f"{said / 2**20:.0f}"
-            lines.append(f"| {name} | {batch} | {change} | {truth / 2**20:.0f} | {truth / plain - 1:+.0%} | {shown} | {error} |")
+            lines.append(
+                f"| {name} | {batch} | {change} | {truth / 2**20:.0f} | {truth / plain - 1:+.0%} | {shown} | {error} |"
+            )
     return "\n".join(lines)
 
 
@@ -125,7 +138,12 @@ def estimated(name: str, change: str) -> None:
             return
         trace, batch = found[change].trace(), found[change].batch or batch
     step = estimate(trace.at(batch), "train", batch, 2)
-    row = {"estimated": step.peak_bytes, "low": step.low_bytes, "high": step.high_bytes, "estimate_seconds": time.monotonic() - began_s}
+    row = {
+        "estimated": step.peak_bytes,
+        "low": step.low_bytes,
+        "high": step.high_bytes,
+        "estimate_seconds": time.monotonic() - began_s,
+    }
     print(MARK + json.dumps(row), flush=True)
 
 

@@ -22,7 +22,7 @@ def twin(model: Any, **methods: Any) -> Any:
         namespace |= {"__module__": known.__module__, "__qualname__": known.__qualname__, "__doc__": known.__doc__}
 
     kind = new_class(known.__name__, (known,), exec_body=fill)
-    made = object.__new__(kind)
+    made: Any = object.__new__(kind)
     vars(made).update(vars(model))
     vars(made).update(dict.fromkeys(FUNCTIONS))
     return made

@@ -74,7 +74,14 @@ def variants(model: Any, given: Any, phase: str, shapes: Any, batch: int, remedi
 
 class _Maker:
     def __init__(
-        self, model: Any, given: Any, phase: str, shapes: Any, batch: int, remedies: Any, left_out: list[tuple[str, str]]
+        self,
+        model: Any,
+        given: Any,
+        phase: str,
+        shapes: Any,
+        batch: int,
+        remedies: Any,
+        left_out: list[tuple[str, str]],
     ) -> None:
         self.model, self.given, self.phase, self.shapes = model, given, phase, shapes
         self.batch, self.remedies, self.left_out = batch, remedies, left_out
@@ -229,7 +236,11 @@ class _Maker:
     def _sizes(self) -> Iterator[Variant]:
         before = sum(_bytes(each) for each in self.model.weights)
         for kind, how, note in (
-            ("float16", "converter.target_spec.supported_types = [tf.float16]", "weights are rounded; CPUs unpack them"),
+            (
+                "float16",
+                "converter.target_spec.supported_types = [tf.float16]",
+                "weights are rounded; CPUs unpack them",
+            ),
             ("int8", "converter.optimizations = [tf.lite.Optimize.DEFAULT]", "weights of large layers in 8 bits"),
         ):
             found = tflite(self.model.weights, kind)
@@ -284,5 +295,3 @@ def _fixed(specs: Any, batch: int) -> Any:
     import tensorflow as tf
 
     return tf.nest.map_structure(lambda each: tf.TensorSpec([batch, *each.shape[1:]], each.dtype), specs)
-
-

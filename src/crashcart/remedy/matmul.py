@@ -140,14 +140,20 @@ def _block_bytes(block: Sequence[int], item_bytes: int) -> int:
 
 
 def _ranges(extents: Sequence[int], block: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    each = [[slice(at, min(at + by, extent)) for at in range(0, extent, by)] for extent, by in zip(extents, block, strict=True)]
+    each = [
+        [slice(at, min(at + by, extent)) for at in range(0, extent, by)]
+        for extent, by in zip(extents, block, strict=True)
+    ]
     return product(*each)
 
 
 def _cut(operand: Any, leading: Sequence[slice], first: slice, second: slice, transposed: bool) -> Any:
     """A block of an operand; a leading dimension that it has only once is not cut."""
     own = operand.shape[:-2]
-    cuts = [slice(0, 1) if extent == 1 else each for extent, each in zip(own, leading[len(leading) - len(own) :], strict=True)]
+    cuts = [
+        slice(0, 1) if extent == 1 else each
+        for extent, each in zip(own, leading[len(leading) - len(own) :], strict=True)
+    ]
     last = (second, first) if transposed else (first, second)
     return operand[(*cuts, *last)]
 
@@ -182,8 +188,16 @@ def _differentiable(a: Any, b: Any, limit_bytes: int, transpose_a: bool, transpo
     def multiplied(left: Any, right: Any) -> Any:
         def gradient(upstream: Any) -> tuple[Any, Any]:
             first, second = tf.math.conj(left), tf.math.conj(right)  # the same for real numbers
-            one = times(second, upstream, transpose_b, True) if transpose_a else times(upstream, second, False, not transpose_b)
-            two = times(upstream, first, True, transpose_a) if transpose_b else times(first, upstream, not transpose_a, False)
+            one = (
+                times(second, upstream, transpose_b, True)
+                if transpose_a
+                else times(upstream, second, False, not transpose_b)
+            )
+            two = (
+                times(upstream, first, True, transpose_a)
+                if transpose_b
+                else times(first, upstream, not transpose_a, False)
+            )
             return _summed(one, left), _summed(two, right)
 
         return times(left, right, transpose_a, transpose_b), gradient

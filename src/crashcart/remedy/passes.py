@@ -9,6 +9,7 @@ each pass: with those, training is as sound as before but not the same to the la
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from crashcart.errors import UsageError
@@ -53,34 +54,62 @@ def _check(model: Any) -> None:
 def _step(model: Any, steps: int) -> Any:
     import tensorflow as tf
 
-    masked = False
+    known = _Known()
 
     def train_step(data: Any) -> Any:
-        nonlocal masked
         check_reductions(model)
-        try:
-            return _Passes(model, steps, data, masked).train()
-        except MaskSeen:  # only tracing tells: then once more, with the number of valid entries counted first
-            masked = True
-            return _Passes(model, steps, data, masked).train()
+        _build(model, data)
+        while True:
+            try:
+                return _Passes(model, steps, data, known).train()
+            except MaskSeen:
+                known.masked = True
+            except _SparseSeen as seen:
+                known.sparse = seen.types
 
     return tf.autograph.experimental.do_not_convert(train_step)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What only tracing a pass tells; the step is traced once more with it."""
+
+    masked: bool = False
+    """A loss is taken over a mask: the valid entries are counted first."""
+    sparse: dict[int, Any] = field(default_factory=dict)
+    """Weights whose gradient is rows with their numbers (embeddings), and the type of those numbers. They are kept like that:
+    Keras' optimizers square such rows one by one, so that rows that were added up would give another update."""
+
+
+class _SparseSeen(BaseException):
+    """Some gradients are rows with their numbers. Not an Exception, like MaskSeen."""
+
+    def __init__(self, types: dict[int, Any]) -> None:
+        super().__init__(types)
+        self.types = types
+
+
+def _build(model: Any, data: Any) -> None:
+    """Make what the first step of Keras' own would make on its way: weights, slots, the losses' and metrics' structure."""
+    holders = (model._compile_loss, model._compile_metrics)
+    if not all(each.built for each in model._flatten_layers()) or any(each and not each.built for each in holders):
+        model._symbolic_build(data_batch=data)
 
 
 class _Passes:
     """One step over one batch."""
 
-    def __init__(self, model: Any, steps: int, data: Any, masked: bool) -> None:
+    def __init__(self, model: Any, steps: int, data: Any, known: _Known) -> None:
         import keras
         import tensorflow as tf
 
-        self.model, self.masked = model, masked
+        self.model, self.known = model, known
         self.data = keras.utils.unpack_x_y_sample_weight(data)
         first = next(each for each in keras.tree.flatten(self.data[0]) if each is not None)
         self.rows = tf.shape(first)[0]
-        known = first.shape[0]
+        batch = first.shape[0]
         # A size that is known before the step runs gives fixed shapes in the passes, which XLA needs.
-        self.fixed = known // steps if known is not None and known % steps == 0 and known else None
+        self.fixed = batch // steps if batch is not None and batch % steps == 0 and batch else None
         self.size = self.fixed or (self.rows + steps - 1) // steps
 
     def train(self) -> Any:
@@ -88,7 +117,7 @@ class _Passes:
         from keras.src.losses.loss import unscale_loss_for_distribution
 
         model = self.model
-        shares = Shares(model, self.rows, self._totals() if self.masked else None, self.data)
+        shares = Shares(model, self.rows, self._totals() if self.known.masked else None, self.data)
         weights = model.trainable_weights
         connected = [False] * len(weights)
 
@@ -99,14 +128,33 @@ class _Passes:
             found = [_added(*pair) for pair in zip(sums, gradients, strict=True)]
             return start + self.size, found, loss + part
 
-        zeros = [tf.zeros(each.shape, each.dtype) for each in weights]
+        begin = (tf.constant(0), [self._nothing(*each) for each in enumerate(weights)], tf.zeros((), kind()))
+        shapes = (tf.TensorShape([]), [self._shape(*each) for each in enumerate(weights)], tf.TensorShape([]))
         _, sums, loss = tf.while_loop(
-            lambda start, *_: start < self.rows, one, (tf.constant(0), zeros, tf.zeros((), kind())), parallel_iterations=1
+            lambda start, *_: start < self.rows, one, begin, shape_invariants=shapes, parallel_iterations=1
         )
         model._loss_tracker.update_state(unscale_loss_for_distribution(loss), sample_weight=self.rows)
-        gradients = [each if used else None for each, used in zip(sums, connected, strict=True)]
+        gradients = [
+            _whole(total, weight) if used else None
+            for total, weight, used in zip(sums, weights, connected, strict=True)
+        ]
         model.optimizer.apply_gradients(zip(gradients, weights, strict=True))
         return model.get_metrics_result()
+
+    def _nothing(self, number: int, weight: Any) -> Any:
+        import tensorflow as tf
+
+        if number not in self.known.sparse:
+            return tf.zeros(weight.shape, weight.dtype)
+        return tf.zeros([0, *weight.shape[1:]], weight.dtype), tf.zeros([0], self.known.sparse[number])
+
+    def _shape(self, number: int, weight: Any) -> Any:
+        import tensorflow as tf
+
+        whole = tf.TensorShape(weight.shape)
+        if number not in self.known.sparse:
+            return whole
+        return tf.TensorShape([None, *whole[1:]]), tf.TensorShape([None])
 
     def _one(self, start: Any, shares: Shares, weights: Any) -> tuple[Any, Any]:
         import tensorflow as tf
@@ -120,6 +168,11 @@ class _Passes:
             loss = tf.cast(loss, kind()) * (tf.cast(rows, kind()) / tf.cast(self.rows, kind()))
             scaled = model.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, weights)
+        sparse = {
+            number: each.indices.dtype for number, each in enumerate(gradients) if isinstance(each, tf.IndexedSlices)
+        }
+        if sparse.keys() - self.known.sparse.keys():
+            raise _SparseSeen(sparse)
         model.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
         return loss, gradients
 
@@ -155,13 +208,23 @@ class _Passes:
             return start + self.size, [left + right for left, right in zip(sums, counts, strict=True)]
 
         zeros = [tf.zeros((), kind()) for _ in self.model._compile_loss._flat_losses]
-        return tf.while_loop(lambda start, *_: start < self.rows, one, (tf.constant(0), zeros), parallel_iterations=1)[1]
+        return tf.while_loop(lambda start, *_: start < self.rows, one, (tf.constant(0), zeros), parallel_iterations=1)[
+            1
+        ]
 
 
 def _added(total: Any, gradient: Any) -> Any:
-    """Sums are dense: rows of an embedding that several passes touch have to meet."""
     import tensorflow as tf
 
     if gradient is None:
         return total
+    if isinstance(total, tuple):
+        values, indices = total
+        return tf.concat([values, gradient.values], 0), tf.concat([indices, gradient.indices], 0)
     return total + tf.ensure_shape(tf.convert_to_tensor(gradient), total.shape)
+
+
+def _whole(total: Any, weight: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.IndexedSlices(*total, tf.constant(list(weight.shape))) if isinstance(total, tuple) else total

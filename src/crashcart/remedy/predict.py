@@ -18,7 +18,9 @@ from crashcart.units import parse_size, size
 SCRATCH = 2.0
 
 
-def chunked_predict(model: Any, x: Any, budget: str | int | None = None, batch: int | None = None, out: Any = None) -> Any:
+def chunked_predict(
+    model: Any, x: Any, budget: str | int | None = None, batch: int | None = None, out: Any = None
+) -> Any:
     """What `model.predict(x)` gives, computed in chunks of `batch` examples, or of as many as `budget` (`"1GiB"`, bytes) holds.
 
     `out` is None (a new array), an array or memory map to write into, or the path of a .npy file to be made; for a model with

@@ -19,8 +19,21 @@ Run = Callable[[list[Any]], list[Any]]
 _CALL, _AUTOCAST = "current_call_ctx", "autocast_scope"  # the names that Keras keeps them under
 _STATEFUL = frozenset(
     {
-        *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "ParameterizedTruncatedNormal"),
-        *("Multinomial", "RandomGamma", "RandomPoissonV2", "RandomShuffle", "StatefulUniform", "StatefulStandardNormalV2"),
+        *(
+            "RandomUniform",
+            "RandomUniformInt",
+            "RandomStandardNormal",
+            "TruncatedNormal",
+            "ParameterizedTruncatedNormal",
+        ),
+        *(
+            "Multinomial",
+            "RandomGamma",
+            "RandomPoissonV2",
+            "RandomShuffle",
+            "StatefulUniform",
+            "StatefulStandardNormalV2",
+        ),
     }
 )
 

@@ -106,9 +106,7 @@ class _Plan:
     def _found_parts(self) -> list[tuple[int, int, bool]]:
         steps = [self._step(number, node) for number, node in enumerate(self.nodes)]
         found = parts(steps)
-        return [
-            (begin, end, end < len(steps) and end - begin > 1 and not steps[begin].alone) for begin, end in found
-        ]
+        return [(begin, end, end < len(steps) and end - begin > 1 and not steps[begin].alone) for begin, end in found]
 
     def _step(self, number: int, node: Any) -> Step:
         import keras

@@ -25,7 +25,7 @@ class MaskSeen(BaseException):
 def check_reductions(model: Any) -> None:
     """UsageError where a loss gives out one value per example."""
     for loss in _losses(model):
-        if loss.reduction in (None, "none"):
+        if getattr(loss, "reduction", "mean") in (None, "none"):
             raise UsageError(
                 f"the loss {loss.name} has reduction={loss.reduction!r}, so that its value has no share per pass",
                 'Say reduction="sum" to train on the same gradient.',
@@ -33,7 +33,12 @@ def check_reductions(model: Any) -> None:
 
 
 def _losses(model: Any) -> list[Any]:
-    return [each.loss for each in getattr(model._compile_loss, "_flat_losses", None) or ()]
+    """The losses that the model was compiled with, by name where they are not built yet."""
+    import keras
+
+    holder = model._compile_loss
+    known = getattr(holder, "_flat_losses", None)
+    return [each.loss for each in known] if known else keras.tree.flatten(getattr(holder, "_user_loss", None))
 
 
 class Shares:

@@ -134,7 +134,9 @@ def check_sizes_are_those_of_the_converter() -> None:
     if importlib.util.find_spec("tensorflow.lite.python.lite") is None:
         return
     dense = keras.Sequential([keras.Input((64,)), layers.Dense(512, "relu"), layers.Dense(300), layers.Dense(2)])
-    convolution = keras.Sequential([keras.Input((16, 16, 8)), layers.Conv2D(64, 3), layers.Conv2D(64, 3), layers.Flatten(), layers.Dense(9)])
+    convolution = keras.Sequential(
+        [keras.Input((16, 16, 8)), layers.Conv2D(64, 3), layers.Conv2D(64, 3), layers.Flatten(), layers.Dense(9)]
+    )
     for model in (dense, convolution):
         for kind in ("float16", "int8"):
             converter = tf.lite.TFLiteConverter.from_keras_model(model)

@@ -25,7 +25,9 @@ LIMIT_MB = 3000
 
 def names(module: str) -> list[str]:
     """The checks of a module, without importing it."""
-    return re.findall(r"^def (check_\w+)\(\)", (ROOT / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(
+        r"^def (check_\w+)\(\)", (ROOT / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8"), re.MULTILINE
+    )
 
 
 def outcomes(module: str, timeout_s: float = 600) -> dict[str, str | None]:
@@ -63,7 +65,9 @@ def _run(module: str, only: list[str]) -> None:
 
     checks: Any = importlib.import_module(module)
     warnings.simplefilter("error")
-    warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(tensorflow|keras|google|ml_dtypes|numpy).*")
+    warnings.filterwarnings(
+        "ignore", category=DeprecationWarning, module=r"(tensorflow|keras|google|ml_dtypes|numpy).*"
+    )
     for name in only or names(module):
         keras.utils.clear_session()
         keras.utils.set_random_seed(7)

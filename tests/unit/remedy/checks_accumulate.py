@@ -18,11 +18,11 @@ def four(model: Any) -> Any:
     return cc.remedy.accumulate(model, 4)
 
 
-def dense(loss: Any = "mse", optimizer: Any = None, **compile_options: Any) -> Any:
+def dense(loss: Any = "mse", optimizer: Any = None, activity: Any = "l2", **compile_options: Any) -> Any:
     model = keras.Sequential(
         [
             keras.Input((6,)),
-            layers.Dense(16, activation="tanh", kernel_regularizer="l2", activity_regularizer="l2"),
+            layers.Dense(16, activation="tanh", kernel_regularizer="l2", activity_regularizer=activity),
             layers.Dense(3),
         ]
     )
@@ -78,7 +78,12 @@ def check_class_weights_and_metrics() -> None:
 
 def check_a_sum_is_a_sum() -> None:
     exact()
-    same(lambda: dense(keras.losses.MeanSquaredError(reduction="sum"), "sgd"), numbers(75, 6) / 9, numbers(75, 3), batch_size=25)
+    same(
+        lambda: dense(keras.losses.MeanSquaredError(reduction="sum"), "sgd"),
+        numbers(75, 6) / 9,
+        numbers(75, 3),
+        batch_size=25,
+    )
 
 
 def check_a_mean_over_sample_weights() -> None:
@@ -117,7 +122,7 @@ def check_masks_count_the_valid_entries_of_the_whole_batch() -> None:
 
 def check_masks_with_sample_weights() -> None:
     exact()
-    same(masked, words(50), numbers(50, 5, 2), batch_size=25, sample_weight=np.linspace(0.2, 2, 50))
+    same(masked, words(50), numbers(50, 5, 2), batch_size=25, sample_weight=np.linspace(0.2, 2, 250).reshape(50, 5))
 
 
 def check_a_class_that_is_left_out() -> None:
@@ -195,7 +200,7 @@ def check_eager_and_xla() -> None:
 def check_single_precision_and_mixed() -> None:
     same(lambda: dense(optimizer="sgd"), numbers(72, 6), numbers(72, 3), tolerance=3e-6)
     keras.config.set_dtype_policy("mixed_float16")
-    same(lambda: dense(optimizer="sgd"), numbers(72, 6), numbers(72, 3), tolerance=3e-3)
+    same(lambda: dense(optimizer="sgd", activity=None), numbers(72, 6), numbers(72, 3), tolerance=3e-3)
 
 
 def check_steps_per_execution_validation_and_undoing() -> None:
@@ -217,18 +222,18 @@ def check_what_makes_no_sense_is_refused() -> None:
         cc.remedy.accumulate(dense(), 0)
     with pytest.raises(UsageError, match="accumulates gradients itself"):
         four(dense(optimizer=keras.optimizers.SGD(gradient_accumulation_steps=2)))
-    with pytest.raises(UsageError, match="expected a keras.Model"):
+    with pytest.raises(UsageError, match=r"expected a keras\.Model"):
         four(layers.Dense(1))
 
 
 def check_the_peak_falls() -> None:
     def build() -> Any:
-        stack = [layers.Conv2D(16, 3, padding="same", activation="relu") for _ in range(8)]
-        model = keras.Sequential([keras.Input((32, 32, 3)), *stack, layers.GlobalAveragePooling2D(), layers.Dense(1)])
+        stack = [layers.Dense(128, activation="gelu") for _ in range(8)]
+        model = keras.Sequential([keras.Input((64, 128)), *stack, layers.GlobalAveragePooling1D(), layers.Dense(1)])
         model.compile("adam", "mse")
         return model
 
-    x, y = np.zeros((64, 32, 32, 3), "float32"), np.zeros((64, 1), "float32")
+    x, y = np.zeros((128, 64, 128), "float32"), np.zeros((128, 1), "float32")
     plain, halves, quarters = (peak_bytes(cc.remedy.accumulate(build(), steps), x, y) for steps in (1, 2, 4))
     print(f"accumulate: plain {plain / 2**20:.1f} MiB, 2 passes {halves / 2**20:.1f}, 4 passes {quarters / 2**20:.1f}")
     assert halves < 0.65 * plain

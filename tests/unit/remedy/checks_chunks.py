@@ -133,7 +133,12 @@ def check_products_of_any_type_are_those_of_matmul() -> None:
 
 
 def check_products_with_transposes_and_leading_dimensions() -> None:
-    for left, right in (((40, 30), (30, 50)), ((5, 40, 30), (5, 30, 50)), ((2, 1, 40, 30), (3, 30, 50)), ((40, 30), (4, 30, 50))):
+    for left, right in (
+        ((40, 30), (30, 50)),
+        ((5, 40, 30), (5, 30, 50)),
+        ((2, 1, 40, 30), (3, 30, 50)),
+        ((40, 30), (4, 30, 50)),
+    ):
         for flip_left in (False, True):
             for flip_right in (False, True):
                 a = numbers(*left[:-2], *(left[:-3:-1] if flip_left else left[-2:]))
@@ -153,7 +158,10 @@ def check_products_go_where_they_are_wanted() -> None:
         made = cc.remedy.chunked_matmul(a, b, "8K", out=path)
         assert isinstance(made, np.memmap)
         np.testing.assert_allclose(np.load(path), a @ b)
-        sources = [np.lib.format.open_memmap(Path(folder) / f"{number}.npy", "w+", each.dtype, each.shape) for number, each in enumerate((a, b))]
+        sources = [
+            np.lib.format.open_memmap(Path(folder) / f"{number}.npy", "w+", each.dtype, each.shape)
+            for number, each in enumerate((a, b))
+        ]
         for source, each in zip(sources, (a, b), strict=True):
             source[:] = each
         np.testing.assert_allclose(cc.remedy.chunked_matmul(*sources, "8K"), a @ b)

@@ -17,7 +17,9 @@ from tests.unit.remedy.measure import assert_differs, assert_same, exact, number
 
 def same(build: Any, x: Any, y: Any, change: Any = None, tolerance: float = 1e-9, **options: Any) -> None:
     options = {"batch_size": 12, **options}
-    assert_same(trained(build, None, x, y, **options), trained(build, change or cc.remedy.remat, x, y, **options), tolerance)
+    assert_same(
+        trained(build, None, x, y, **options), trained(build, change or cc.remedy.remat, x, y, **options), tolerance
+    )
 
 
 def compiled(model: Any, **options: Any) -> Any:
@@ -25,7 +27,7 @@ def compiled(model: Any, **options: Any) -> Any:
     return model
 
 
-def residual(depth: int = 6, filters: int = 8, side: int = 8, **options: Any) -> Any:
+def residual(depth: int = 4, filters: int = 8, side: int = 8, **options: Any) -> Any:
     inputs = keras.Input((side, side, 3))
     x = layers.Conv2D(filters, 3, padding="same")(inputs)
     for _ in range(depth):
@@ -57,7 +59,7 @@ def check_it_really_computes_again() -> None:
     model = residual()
     x = np.zeros((2, 8, 8, 3), "float32")
     plain, changed = again(model, x), again(cc.remedy.remat(model), x)
-    assert plain == 13
+    assert plain == 9
     assert plain < changed < 2 * plain
 
 
@@ -84,7 +86,7 @@ def check_the_given_model_stays_and_shares_its_weights() -> None:
     x = numbers(12, 8, 8, 3).astype("float32")
     changed.fit(x, np.zeros((12, 2), "float32"), verbose=0)
     np.testing.assert_array_equal(model.predict(x, verbose=0), changed.predict(x, verbose=0))
-    assert again(model, np.zeros((2, 8, 8, 3), "float32")) == 13
+    assert again(model, np.zeros((2, 8, 8, 3), "float32")) == 9
 
 
 def check_it_is_saved_like_the_given_model() -> None:
@@ -169,7 +171,7 @@ def check_masks_and_loops() -> None:
     def build() -> Any:
         inputs = keras.Input((6,), dtype="int32")
         x = layers.Embedding(10, 8, mask_zero=True)(inputs)
-        for _ in range(3):
+        for _ in range(2):
             x = layers.LayerNormalization()(layers.LSTM(8, return_sequences=True, dropout=0.2)(x))
             x = layers.Dense(8)(x)
         return compiled(keras.Model(inputs, x))
@@ -200,22 +202,25 @@ def check_several_inputs_and_outputs() -> None:
         x, y = left, right
         for _ in range(4):
             x, y = layers.Dense(8, "tanh")(x) + y, layers.Dense(8, "tanh")(y)
-        return compiled(keras.Model({"left": left, "right": right}, [layers.Dense(1)(x), layers.Dense(2)(y)]))
+        return compiled(
+            keras.Model(
+                {"left": left, "right": right}, [layers.Dense(1, name="one")(x), layers.Dense(2, name="two")(y)]
+            )
+        )
 
     same(build, {"left": numbers(24, 8), "right": numbers(24, 8)}, [numbers(24, 1), numbers(24, 2)])
 
 
-def check_mixed_precision_single_eager_and_xla() -> None:
+def check_single_and_mixed_precision() -> None:
     x, y = numbers(24, 8, 8, 3), numbers(24, 2)
     same(residual, x, y, epochs=1, tolerance=2e-4)
-    same(lambda: residual(run_eagerly=True), x, y, epochs=1, tolerance=2e-4)
     keras.config.set_dtype_policy("mixed_float16")
-    same(lambda: residual(depth=3), x, y, epochs=1, tolerance=2e-2)
+    same(lambda: residual(depth=2), x, y, epochs=1, tolerance=2e-2)
 
 
 def check_xla() -> None:
     exact()
-    same(lambda: residual(depth=3, jit_compile=True), numbers(12, 8, 8, 3), numbers(12, 2), epochs=1)
+    same(lambda: residual(depth=2, jit_compile=True), numbers(12, 8, 8, 3), numbers(12, 2), epochs=1)
 
 
 def check_with_accumulation() -> None:
@@ -250,13 +255,18 @@ def check_what_makes_no_sense_is_refused() -> None:
         cc.remedy.remat(keras.Sequential([layers.Dense(1)]))
     with pytest.raises(UsageError, match="has no layer nowhere"):
         cc.remedy.remat(residual(), layers=["nowhere"])
-    with pytest.raises(UsageError, match="expected a keras.Model"):
+    with pytest.raises(UsageError, match=r"expected a keras\.Model"):
         cc.remedy.remat(layers.Dense(1))
 
 
 def check_the_peak_falls() -> None:
-    x, y = np.zeros((32, 32, 32, 3), "float32"), np.zeros((32, 2), "float32")
-    plain = peak_bytes(residual(12, 16, 32), x, y)
-    changed = peak_bytes(cc.remedy.remat(residual(12, 16, 32)), x, y)
+    def build() -> Any:
+        stack = [layers.Dense(128, activation="gelu") for _ in range(12)]
+        return compiled(
+            keras.Sequential([keras.Input((64, 128)), *stack, layers.GlobalAveragePooling1D(), layers.Dense(1)])
+        )
+
+    x, y = np.zeros((64, 64, 128), "float32"), np.zeros((64, 1), "float32")
+    plain, changed = peak_bytes(build(), x, y), peak_bytes(cc.remedy.remat(build()), x, y)
     print(f"remat: plain {plain / 2**20:.1f} MiB, remat {changed / 2**20:.1f} MiB")
     assert changed < 0.5 * plain

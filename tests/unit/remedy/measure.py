@@ -16,7 +16,9 @@ def exact() -> None:
     keras.config.set_dtype_policy("float64")
 
 
-def trained(build: Callable[[], Any], change: Callable[[Any], Any] | None, x: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+def trained(
+    build: Callable[[], Any], change: Callable[[Any], Any] | None, x: Any, y: Any, **options: Any
+) -> tuple[Any, Any]:
     """The weights (and moving statistics) after training from one random state, and what `fit` reported."""
     keras.utils.set_random_seed(11)
     model = build()
@@ -30,7 +32,9 @@ def assert_same(plain: tuple[Any, Any], other: tuple[Any, Any], tolerance: float
         np.testing.assert_allclose(two, one, rtol=tolerance, atol=tolerance)
     assert plain[1].keys() == other[1].keys()
     for name, values in plain[1].items():
-        np.testing.assert_allclose(other[1][name], values, rtol=max(tolerance, 1e-6), atol=max(tolerance, 1e-6), err_msg=name)
+        np.testing.assert_allclose(
+            other[1][name], values, rtol=max(tolerance, 1e-6), atol=max(tolerance, 1e-6), err_msg=name
+        )
 
 
 def assert_differs(plain: tuple[Any, Any], other: tuple[Any, Any]) -> None:
@@ -43,7 +47,9 @@ def numbers(*shape: int) -> Any:
 
 def peak_bytes(model: Any, x: Any, y: Any) -> int:
     """Of a train step on one batch, the most of steps 2 to 4; the batch is made within each step."""
-    data = tf.data.Dataset.from_tensors(0).repeat().map(lambda _: (tf.zeros(x.shape, x.dtype), tf.zeros(y.shape, y.dtype)))
+    data = (
+        tf.data.Dataset.from_tensors(0).repeat().map(lambda _: (tf.zeros(x.shape, x.dtype), tf.zeros(y.shape, y.dtype)))
+    )
     options = tf.data.Options()
     options.autotune.enabled = False
     iterator = iter(data.with_options(options))
