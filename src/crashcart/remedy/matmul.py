@@ -20,6 +20,8 @@ from crashcart.units import parse_size, size
 
 # Below this a block costs more in calls than it saves, and 64 numbers of a row are one line of the memory's cache.
 LEAST_BUDGET = 4096
+# TensorFlow's allocator for GPUs hands out chunks that are up to twice as large as what is asked for; a half was seen.
+ROUNDING = 0.6
 
 
 def chunked_matmul(
@@ -71,7 +73,7 @@ def _multiplied(a: Any, b: Any, limit_bytes: int, transpose_a: bool, transpose_b
     if kind != tf.as_dtype(b.dtype):
         raise UsageError(f"received operands of {kind.name} and {tf.as_dtype(b.dtype).name}; expected one type")
     place = _place(out, (*sizes.leading, sizes.rows, sizes.columns), kind)
-    block = _block(sizes, kind.size, limit_bytes)
+    block = _block(sizes, kind.size, int(limit_bytes * ROUNDING))
     # Sums over several blocks of half precision are kept in single: each rounding would add to the error else.
     wide = np.dtype("float32") if kind in (tf.float16, tf.bfloat16) else None
     for ranges in _ranges(sizes.all[:-1], block[:-1]):

@@ -57,16 +57,16 @@ def chunked_evaluate(
     """What `model.evaluate(x, y, return_dict=True)` gives, computed in chunks; the inputs are read a chunk at a time."""
     total = _examples(x)
     chunks = _Chunks(model, total, _batch(model, x, budget, batch))
+    model.make_test_function()
     model.reset_metrics()
     found: dict[str, float] = {}
+
+    def run(begin: int, end: int) -> Any:
+        # Not `test_on_batch`, which forgets what came before.
+        return model.test_function(iter([_rows((x, y, sample_weight), begin, end)]))
+
     for start, stop in chunks:
-        made = chunks.tried(
-            start,
-            stop,
-            lambda begin, end: model.test_on_batch(
-                _rows(x, begin, end), _rows(y, begin, end), _rows(sample_weight, begin, end), return_dict=True
-            ),
-        )
+        made = chunks.tried(start, stop, run)
         if made is not None:
             found = {name: float(value) for name, value in made[2].items()}
     return found
