@@ -25,7 +25,7 @@ CORE = {
     "step",
 }
 TOOLS = {"probe", "blackbox", "report"}
-ROOMS = {"doctor", "fit", "guard", "record", "why"}
+ROOMS = {"doctor", "fit", "guard", "record", "remedy", "why"}
 SHELLS = {"cli", "jupyter", "api", "__init__", "__main__"}
 LEVEL = {**dict.fromkeys(CORE, 0), **dict.fromkeys(TOOLS, 1), **dict.fromkeys(ROOMS, 2), **dict.fromkeys(SHELLS, 3)}
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -109,3 +109,10 @@ def test_the_hook_needs_the_standard_library_alone() -> None:
     for path in SOURCE.glob("*/inside/*.py"):
         assert imported(path) == set(), path.name
     assert imported(SOURCE / "blackbox" / "ring.py") == set()
+
+
+def test_the_remedies_load_nothing_heavy_before_they_are_called() -> None:
+    loaded = loaded_after(
+        "import crashcart as cc; cc.remedy.accumulate, cc.remedy.remat, dir(cc.remedy), cc.remedy.chunked_matmul"
+    )
+    assert not loaded & HEAVY

@@ -1,0 +1,151 @@
+"""What remedies save, measured while the changed model runs on the allocator that GPUs use, beside what is estimated without a run.
+
+    python -m bench.fit.remedies [NAME…]
+
+Each model and change runs in a child of its own, as in `bench.fit.truth`. The estimate is that of `crashcart fit`: the changed
+model is traced and walked. The result is kept in `remedies.json`, and shown as a table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.fit.truth import LIMIT_MB, MARK, _peaks
+from bench.group import enter, memory_group
+
+STORE = Path(__file__).parent / "remedies.json"
+MODELS = {"resnet50": 16, "transformer": 32, "unet": 8, "cnn": 64, "mobilenetv2": 16}
+CHANGES = (
+    "plain",
+    "mixed_float16",
+    "accumulation in 2 passes",
+    "accumulation in 4 passes",
+    "remat",
+    "SGD",
+    "smaller input",
+)
+
+
+def main() -> int:
+    for name in sys.argv[1:] or MODELS:
+        for change in CHANGES:
+            row = _run("measured", name, change) | _run("estimated", name, change)
+            _keep(name, change, row)
+            print(f"{name} {change}: {row}", flush=True)
+    print(table())
+    return 0
+
+
+def table() -> str:
+    lines = [
+        "| model | batch | change | measured MiB | of plain | estimated MiB | error |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    known = json.loads(STORE.read_text(encoding="utf-8"))
+    for name, batch in MODELS.items():
+        plain = known.get(f"{name} plain", {}).get("measured")
+        for change in CHANGES:
+            row = known.get(f"{name} {change}", {})
+            truth, said = row.get("measured"), row.get("estimated")
+            if truth is None or plain is None:
+                lines.append(f"| {name} | {batch} | {change} | {row.get('why', 'not measured')} | | | |")
+                continue
+            error = "" if said is None else f"{said / truth - 1:+.1%}"
+            shown = "" if said is None else f"{said / 2**20:.0f}"
+            lines.append(
+                f"| {name} | {batch} | {change} | {truth / 2**20:.0f} | {truth / plain - 1:+.0%} | {shown} | {error} |"
+            )
+    return "\n".join(lines)
+
+
+def _keep(name: str, change: str, row: dict[str, Any]) -> None:
+    known = json.loads(STORE.read_text(encoding="utf-8")) if STORE.exists() else {}
+    known[f"{name} {change}"] = row
+    STORE.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _run(kind: str, name: str, change: str) -> dict[str, Any]:
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    if kind == "measured":
+        environment |= {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB)}
+    with memory_group(LIMIT_MB + 2000) as group:
+        done = subprocess.run(
+            [sys.executable, "-c", f"from bench.fit.remedies import {kind}; {kind}({name!r}, {change!r})"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: enter(group),
+            timeout=1200,
+        )
+    rows = [json.loads(line.removeprefix(MARK)) for line in done.stdout.splitlines() if line.startswith(MARK)]
+    return rows[0] if rows else {"why": f"the child ended with {done.returncode}"}
+
+
+def _model(name: str) -> tuple[Any, Any]:
+    from bench.fit import zoo
+
+    made = getattr(zoo, name)()
+    return made if isinstance(made, tuple) else (made, None)
+
+
+def measured(name: str, change: str) -> None:
+    """In the child: run the changed model as a user would."""
+    import keras
+
+    from crashcart import remedy
+    from crashcart.probe import tensorflow_rebuilt as rebuilt
+    from crashcart.probe.tensorflow_specs import batch_specs
+
+    if change == "mixed_float16":
+        keras.config.set_dtype_policy(change)
+    model, given = _model(name)
+    if change == "remat":
+        model = remedy.remat(model)
+    elif change.startswith("accumulation"):
+        model = remedy.accumulate(model, int(change.split()[2]))
+    elif change == "smaller input":
+        model = rebuilt.with_halved_inputs(model)
+    elif change == "SGD":
+        model.compile(keras.optimizers.SGD(), model._compile_loss._user_loss, metrics=["accuracy"])
+    began_s = time.monotonic()
+    peaks, _ = _peaks(model, batch_specs(model, given, "train"), "train", MODELS[name])
+    print(MARK + json.dumps({"measured": max(peaks[1:]), "seconds": time.monotonic() - began_s}), flush=True)
+
+
+def estimated(name: str, change: str) -> None:
+    """In the child: trace and walk it."""
+    from crashcart import remedy
+    from crashcart.fit.estimate import estimate
+    from crashcart.probe.tensorflow_specs import batch_specs
+    from crashcart.probe.tensorflow_trace import Trace
+    from crashcart.probe.tensorflow_variants import variants
+
+    model, given = _model(name)
+    batch = MODELS[name]
+    began_s = time.monotonic()
+    if change == "plain":
+        trace: Any = Trace(model, batch_specs(model, given, "train"), "train")
+    else:
+        found = {each.name: each for each in variants(model, given, "train", None, batch, remedy)}
+        if change not in found:
+            print(MARK + json.dumps({"why": "left out"}), flush=True)
+            return
+        trace, batch = found[change].trace(), found[change].batch or batch
+    step = estimate(trace.at(batch), "train", batch, 2)
+    row = {
+        "estimated": step.peak_bytes,
+        "low": step.low_bytes,
+        "high": step.high_bytes,
+        "estimate_seconds": time.monotonic() - began_s,
+    }
+    print(MARK + json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

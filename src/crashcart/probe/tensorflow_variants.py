@@ -1,0 +1,297 @@
+"""The same model, changed so that its step takes less memory, each change with a trace of its own.
+
+Covers: mixed precision, gradient accumulation, rematerialisation, a smaller input, an optimizer with fewer slots, half the batch where
+no gradient depends on it, and the sizes of quantised and pruned models. A change is made when its trace is asked for, on a twin or a
+rebuilt model without allocated weights; the given model stays as it is. What does not go with the model is left out, with the reason.
+Does not cover: what a changed step takes (`fit/`), or doing it (`remedy/`, whose functions are handed in: tools import no rooms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crashcart.errors import CannotCheckError
+from crashcart.graph import Graph
+from crashcart.probe import tensorflow_rebuilt as rebuilt
+from crashcart.probe.tensorflow_sizes import Size, pruned, tflite
+from crashcart.probe.tensorflow_specs import batch_specs
+from crashcart.probe.tensorflow_trace import Trace
+from crashcart.probe.tensorflow_twin import twin
+from crashcart.probe.tensorflow_weights import unallocated
+
+PASSES = (2, 4)
+# Fewer slots than Adam's two: SGD without momentum has none; Keras' Lion and Adafactor have one of the weights' size each
+# (Adafactor's factors come on top of a full accumulator in Keras 3, so that it saves no more than Lion).
+OPTIMIZERS = (
+    ("SGD", "keras.optimizers.SGD(0.01)", "no slot at all; needs another learning rate, and mostly more epochs"),
+    ("Lion", "keras.optimizers.Lion(1e-4)", "one slot; a learning rate about a tenth of Adam's"),
+    ("Adafactor", "keras.optimizers.Adafactor()", "one slot in Keras, and small factors"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One change. `trace()` gives the changed step; `batch` is that of each pass, where it is not the step's own."""
+
+    name: str
+    how: str
+    note: str | None
+    make: Callable[[], Any]
+    batch: int | None = None
+    peak_bytes: int | None = None
+    """A figure in place of a trace; None where the trace says it."""
+    size_bytes: int | None = None
+    """The model's file after the change, where that is what changes."""
+    size_before_bytes: int | None = None
+
+    def trace(self) -> Any:
+        """The changed step; CannotCheckError and others where the change does not go with the model."""
+        return self.make()
+
+
+class Variants:
+    """An iterator over the variants; `left_out` has the names of those that do not go with the model, and why."""
+
+    def __init__(self, found: Iterator[Variant], left_out: list[tuple[str, str]]) -> None:
+        self._found, self.left_out = found, left_out
+
+    def __iter__(self) -> Variants:
+        return self
+
+    def __next__(self) -> Variant:
+        return next(self._found)
+
+
+def variants(model: Any, given: Any, phase: str, shapes: Any, batch: int, remedies: Any = None) -> Variants:
+    """The changes that may help a step of that phase at that batch. `remedies` has `accumulate` and `remat`."""
+    left_out: list[tuple[str, str]] = []
+    maker = _Maker(model, given, phase, shapes, batch, remedies, left_out)
+    found = {"train": maker.of_training, "evaluate": maker.of_evaluation}.get(phase, maker.of_prediction)
+    return Variants(found(), left_out)
+
+
+class _Maker:
+    def __init__(
+        self,
+        model: Any,
+        given: Any,
+        phase: str,
+        shapes: Any,
+        batch: int,
+        remedies: Any,
+        left_out: list[tuple[str, str]],
+    ) -> None:
+        self.model, self.given, self.phase, self.shapes = model, given, phase, shapes
+        self.batch, self.remedies, self.left_out = batch, remedies, left_out
+        self._plain: Trace | None = None
+
+    def of_training(self) -> Iterator[Variant]:
+        yield from self._precisions()
+        yield from self._accumulated()
+        yield from self._recomputed()
+        yield from self._optimizers()
+        yield from self._smaller()
+
+    def of_evaluation(self) -> Iterator[Variant]:
+        yield from self._halved("chunked evaluation", "model.evaluate(x, y, batch_size={batch})")
+        yield from self._precisions()
+        yield from self._smaller()
+
+    def of_prediction(self) -> Iterator[Variant]:
+        yield from self._halved("chunked predict", "cc.remedy.chunked_predict(model, x, batch={batch})")
+        yield from self._precisions()
+        yield from self._smaller()
+        yield from self._sizes()
+
+    def _leave(self, name: str, reason: str) -> None:
+        self.left_out.append((name, reason))
+
+    def _precisions(self) -> Iterator[Variant]:
+        for policy, note in (
+            ("mixed_float16", "made for GPUs with tensor cores, faster there; keep the last activation in float32"),
+            ("mixed_bfloat16", "for TPUs, newer GPUs and CPUs with AMX; 8 bits of precision, no loss scaling"),
+        ):
+            if self.model.dtype_policy.name == policy:
+                continue
+            reason = rebuilt.refused(self.model)
+            if reason:
+                self._leave(policy, reason)
+                continue
+            how = f'keras.config.set_dtype_policy("{policy}")  # before the model is built'
+            yield Variant(policy, how, note, lambda policy=policy: self._rebuilt_trace(rebuilt.with_policy, policy))  # type: ignore[misc]
+
+    def _smaller(self) -> Iterator[Variant]:
+        name = "smaller input"
+        halves = rebuilt.halved_inputs(self.model)
+        reason = rebuilt.refused(self.model) or (None if halves else "no input is an image")
+        if reason:
+            self._leave(name, reason)
+            return
+        height, width = halves[0]
+        yield Variant(
+            name,
+            f"keras.Input(({height}, {width}, …)) and keras.layers.Resizing({height}, {width}) in the input pipeline",
+            "another model: details below two pixels are lost; weights of convolutions stay, those behind Flatten do not",
+            lambda: self._rebuilt_trace(rebuilt.with_halved_inputs, None),
+        )
+
+    def _rebuilt_trace(self, build: Callable[..., Any], argument: Any) -> Trace:
+        with unallocated():
+            changed = build(self.model, argument)
+            # What was given describes the old shapes; a rebuilt model tells its own.
+            own = self.given if build is rebuilt.with_policy else None
+            shapes = self.shapes if build is rebuilt.with_policy else None
+            return Trace(changed, batch_specs(changed, own, self.phase, shapes), self.phase)
+
+    def _accumulated(self) -> Iterator[Variant]:
+        for steps in PASSES:
+            name = f"accumulation in {steps} passes"
+            if self.remedies is None:
+                self._leave(name, "no remedies were handed in")
+            elif self.batch < steps:
+                self._leave(name, f"a batch of {self.batch} has no {steps} parts")
+            else:
+                yield Variant(
+                    name,
+                    f"cc.remedy.accumulate(model, {steps})  # the batch in fit() stays {self.batch}",
+                    "the same update; a little more time per example. BatchNormalization sees batches of "
+                    f"{-(-self.batch // steps)}, Dropout draws for each pass",
+                    lambda steps=steps: self._accumulated_trace(steps),  # type: ignore[misc]
+                    batch=-(-self.batch // steps),
+                )
+
+    def _accumulated_trace(self, steps: int) -> Trace:
+        changed = self.remedies.accumulate(twin(self.model), steps)
+        with unallocated():
+            # The whole batch is handed to the step: its size is fixed here, and what is open within is that of a pass.
+            return Trace(changed, _fixed(self._specs(changed), self.batch), self.phase)
+
+    def _recomputed(self) -> Iterator[Variant]:
+        if self.remedies is None:
+            self._leave("remat", "no remedies were handed in")
+            return
+        try:
+            changed = self.remedies.remat(self.model)
+        except CannotCheckError as error:
+            self._leave("remat", str(error))
+            return
+        except Exception as error:
+            self._leave("remat", f"{type(error).__name__}: {error}")
+            return
+        yield Variant(
+            "remat",
+            "model = cc.remedy.remat(model)  # then fit() as before",
+            "the same update; about one more forward pass, +25 … 35 % time",
+            lambda: self._traced(changed),
+        )
+
+    def _traced(self, changed: Any) -> Trace:
+        with unallocated():
+            return Trace(changed, self._specs(changed), self.phase)
+
+    def _specs(self, model: Any) -> Any:
+        return batch_specs(model, self.given, self.phase, self.shapes)
+
+    def _optimizers(self) -> Iterator[Variant]:
+        import keras
+
+        own = getattr(self.model, "optimizer", None)
+        if own is None:
+            return
+        with unallocated():
+            slots_bytes = _slots_bytes(own, self.model)
+            for name, code, note in OPTIMIZERS:
+                other = getattr(keras.optimizers, name)()
+                if _slots_bytes(other, self.model) >= slots_bytes * 0.9:
+                    self._leave(name, "it has no fewer slots than the model's own optimizer")
+                    continue
+                how = f"model.compile({code}, …)  # in place of {type(own).__name__}"
+                yield Variant(name, how, note, lambda name=name: self._optimized(name))  # type: ignore[misc]
+
+    def _optimized(self, name: str) -> Trace:
+        import keras
+
+        with unallocated():
+            changed = twin(self.model)
+            other = getattr(keras.optimizers, name)()
+            if isinstance(self.model.optimizer, keras.optimizers.LossScaleOptimizer):
+                other = keras.optimizers.LossScaleOptimizer(other)
+            vars(changed)["optimizer"] = other
+            return Trace(changed, self._specs(changed), self.phase)
+
+    def _halved(self, name: str, how: str) -> Iterator[Variant]:
+        if self.batch < 2:
+            self._leave(name, "the batch is one example")
+            return
+        half = -(-self.batch // 2)
+        yield Variant(name, how.format(batch=half), "the same result", self._same, batch=half)
+
+    def _same(self) -> Trace:
+        if self._plain is None:
+            self._plain = self._traced(self.model)
+        return self._plain
+
+    def _sizes(self) -> Iterator[Variant]:
+        before = sum(_bytes(each) for each in self.model.weights)
+        for kind, how, note in (
+            (
+                "float16",
+                "converter.target_spec.supported_types = [tf.float16]",
+                "weights are rounded; CPUs unpack them",
+            ),
+            ("int8", "converter.optimizations = [tf.lite.Optimize.DEFAULT]", "weights of large layers in 8 bits"),
+        ):
+            found = tflite(self.model.weights, kind)
+            yield Variant(
+                f"TFLite {kind}",
+                f"tf.lite.TFLiteConverter.from_keras_model(model); {how}",
+                f"{note}; another runtime, for inference only: activations are taken as TensorFlow's",
+                lambda found=found: _Resized(self._same(), found),  # type: ignore[misc]
+                size_bytes=found.bytes,
+                size_before_bytes=before,
+            )
+        yield Variant(
+            "pruning to 50 %",
+            "set the smaller half of each kernel to zero while training on, save, and compress (gzip)",
+            "saves disk and download only: at run time the zeros take as much memory as before",
+            self._same,
+            size_bytes=pruned(self.model.weights).bytes,
+            size_before_bytes=before,
+        )
+
+
+class _Resized:
+    """A step whose weights have other sizes."""
+
+    def __init__(self, trace: Trace, size: Size) -> None:
+        self._trace, self._size = trace, size
+
+    def at(self, batch: int) -> Graph:
+        graph = self._trace.at(batch)
+        changed = [
+            replace(each, bytes=self._size.of(each.bytes, each.drawn)) if each.kind == "weights" else each
+            for each in graph.variables
+        ]
+        return replace(graph, variables=tuple(changed))
+
+
+def _slots_bytes(optimizer: Any, model: Any) -> int:
+    if not optimizer.built:
+        optimizer = type(optimizer).from_config(optimizer.get_config())
+        optimizer.build(model.trainable_variables)
+    return sum(_bytes(each) for each in optimizer.variables)
+
+
+def _bytes(variable: Any) -> int:
+    import numpy as np
+    import tensorflow as tf
+
+    return int(np.prod(variable.shape, dtype=np.int64)) * int(tf.as_dtype(variable.dtype).size)
+
+
+def _fixed(specs: Any, batch: int) -> Any:
+    import tensorflow as tf
+
+    return tf.nest.map_structure(lambda each: tf.TensorSpec([batch, *each.shape[1:]], each.dtype), specs)

@@ -1,0 +1,186 @@
+"""Variants: what is offered, that the model stays as it is, and what the changed steps take."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers
+
+from crashcart import remedy
+from crashcart.fit.estimate import estimate
+from crashcart.probe.tensorflow_sizes import pruned, tflite
+from crashcart.probe.tensorflow_specs import batch_specs
+from crashcart.probe.tensorflow_trace import Trace
+from crashcart.probe.tensorflow_variants import Variant, variants
+from tests.unit.remedy.measure import peak_bytes
+
+BATCH = 32
+
+
+def convolutions(depth: int = 6, side: int = 32) -> Any:
+    model = keras.Sequential([keras.Input((side, side, 3))])
+    for _ in range(depth):
+        model.add(layers.Conv2D(16, 3, padding="same", activation="relu"))
+    model.add(layers.Flatten())
+    model.add(layers.Dense(8))
+    model.compile("adam", "mse")
+    return model
+
+
+class Own(keras.Model):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = keras.Sequential([layers.Dense(32, "relu"), layers.Dense(8)])
+        self.head = layers.Dense(2)
+
+    def call(self, x: Any, training: bool = False) -> Any:
+        return self.head(self.block(x))
+
+
+def found(model: Any, phase: str, given: Any = None, batch: int = BATCH) -> tuple[dict[str, Variant], dict[str, str]]:
+    made = variants(model, given, phase, None, batch, remedy)
+    return {each.name: each for each in made}, dict(made.left_out)
+
+
+def said(trace: Any, batch: int, phase: str = "train") -> int:
+    return estimate(trace.at(batch), phase, batch, 2).peak_bytes
+
+
+def check_what_is_offered_for_training() -> None:
+    offered, left_out = found(convolutions(), "train")
+    assert list(offered) == [
+        "mixed_float16",
+        "mixed_bfloat16",
+        "accumulation in 2 passes",
+        "accumulation in 4 passes",
+        "remat",
+        "SGD",
+        "Lion",
+        "Adafactor",
+        "smaller input",
+    ]
+    assert offered["accumulation in 4 passes"].batch == 8
+    assert not left_out
+    for each in offered.values():
+        assert each.how
+        assert each.note
+
+
+def check_each_change_takes_less_and_the_model_stays_as_it_is() -> None:
+    model = convolutions()
+    plain = said(Trace(model, batch_specs(model, None, "train"), "train"), BATCH)
+    before = [each.numpy().copy() for each in model.weights]
+    known = {name: id(value) for name, value in vars(model).items()}
+    offered, _ = found(model, "train")
+    for name, each in offered.items():
+        took = said(each.trace(), each.batch or BATCH)
+        assert took < plain, f"{name}: {took} of {plain}"
+    assert known == {name: id(value) for name, value in vars(model).items()}
+    assert "train_step" not in vars(model)
+    for one, two in zip(before, model.weights, strict=True):
+        np.testing.assert_array_equal(one, two.numpy())
+    assert keras.config.dtype_policy().name == "float32"
+
+
+def check_a_subclassed_model_is_left_out_where_it_has_to_be() -> None:
+    model = Own()
+    model.compile("adam", "mse")
+    specs = tf.TensorSpec((None, 4), tf.float32), tf.TensorSpec((None, 2), tf.float32)
+    Trace(model, batch_specs(model, specs, "train"), "train")
+    offered, left_out = found(model, "train", specs)
+    assert "accumulation in 2 passes" in offered
+    assert "remat" in offered
+    assert "subclassed" in left_out["mixed_float16"]
+    assert "smaller input" in left_out
+    for each in offered.values():
+        assert said(each.trace(), each.batch or BATCH) > 0
+
+
+def check_without_remedies_their_variants_are_left_out() -> None:
+    made = variants(convolutions(), None, "train", None, BATCH)
+    names = [each.name for each in made]
+    assert "remat" not in names
+    assert dict(made.left_out)["remat"] == "no remedies were handed in"
+
+
+def check_optimizers_with_as_many_slots_are_not_offered() -> None:
+    model = convolutions()
+    model.compile(keras.optimizers.SGD(), "mse")
+    _, left_out = found(model, "train")
+    assert {"SGD", "Lion", "Adafactor"} <= set(left_out)
+
+
+def check_an_input_that_cannot_be_halved() -> None:
+    _, left_out = found(convolutions(side=16), "train")
+    assert left_out["smaller input"] == "no input is an image"
+
+
+def check_prediction_and_evaluation_in_halves() -> None:
+    model = convolutions()
+    for phase in ("predict",):
+        offered, _ = found(model, phase)
+        half = next(iter(offered.values()))
+        assert half.batch == BATCH // 2
+        assert said(half.trace(), half.batch, phase) < said(half.trace(), BATCH, phase)
+
+
+def check_sizes_are_those_of_the_converter() -> None:
+    """The rules against real conversions of small models; the file's own frame takes some kilobytes."""
+    if importlib.util.find_spec("tensorflow.lite.python.lite") is None:
+        return
+    dense = keras.Sequential([keras.Input((64,)), layers.Dense(512, "relu"), layers.Dense(300), layers.Dense(2)])
+    convolution = keras.Sequential(
+        [keras.Input((16, 16, 8)), layers.Conv2D(64, 3), layers.Conv2D(64, 3), layers.Flatten(), layers.Dense(9)]
+    )
+    for model in (dense, convolution):
+        for kind in ("float16", "int8"):
+            converter = tf.lite.TFLiteConverter.from_keras_model(model)
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+            if kind == "float16":
+                converter.target_spec.supported_types = [tf.float16]
+            true = len(converter.convert())
+            rule = tflite(model.weights, kind).bytes
+            print(f"tflite {kind}: rule {rule}, converter {true}")
+            assert rule < true < rule * 1.05 + 12_000
+
+
+def check_sizes_of_pruned_models_are_those_of_gzip() -> None:
+    model = convolutions()
+    stored = b""
+    for each in model.weights:
+        value = each.numpy()
+        if value.ndim > 1 and value.size >= 1024:
+            value[np.abs(value) < np.median(np.abs(value))] = 0
+        stored += value.tobytes()
+    true, rule = len(gzip.compress(stored)), pruned(model.weights).bytes
+    print(f"pruned: rule {rule}, gzip {true}, plain {len(stored)}")
+    assert abs(rule / true - 1) < 0.1
+
+
+def check_sizes_are_figures_beside_the_peak() -> None:
+    offered, _ = found(convolutions(), "predict")
+    half, eighth, empty = (offered[each] for each in ("TFLite float16", "TFLite int8", "pruning to 50 %"))
+    assert half.size_bytes and eighth.size_bytes and empty.size_bytes and half.size_before_bytes
+    assert eighth.size_bytes < half.size_bytes == half.size_before_bytes // 2
+    assert said(eighth.trace(), BATCH, "predict") < said(half.trace(), BATCH, "predict")
+    assert said(half.trace(), BATCH, "predict") < said(empty.trace(), BATCH, "predict")
+
+
+def check_estimates_are_near_the_truth() -> None:
+    """Accumulation and remat of a chain of convolutions, against the allocator's own peak."""
+    x, y = np.zeros((BATCH, 32, 32, 3), "float32"), np.zeros((BATCH, 8), "float32")
+    offered, _ = found(convolutions(), "train")
+    for name, change in (
+        ("accumulation in 4 passes", lambda model: remedy.accumulate(model, 4)),
+        ("remat", remedy.remat),
+    ):
+        true = peak_bytes(change(convolutions()), x, y)
+        each = offered[name]
+        took = said(each.trace(), each.batch or BATCH)
+        print(f"{name}: estimated {took / 2**20:.1f} MiB, true {true / 2**20:.1f} MiB, {took / true - 1:+.1%}")
+        assert abs(took / true - 1) < 0.25

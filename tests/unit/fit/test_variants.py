@@ -1,0 +1,25 @@
+"""The same model, changed: each change traced and estimated like the model itself. The checks are in `checks_variants.py`."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from tests.unit.remedy.checking import names, outcomes, passed
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"),
+    pytest.mark.timeout(700),
+]
+MODULE = "tests.unit.fit.checks_variants"
+
+
+@pytest.fixture(scope="module")
+def ran() -> dict[str, str | None]:
+    return outcomes(MODULE)
+
+
+@pytest.mark.parametrize("name", names(MODULE))
+def test_check(ran: dict[str, str | None], name: str) -> None:
+    passed(ran[name])
