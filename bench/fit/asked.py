@@ -27,6 +27,8 @@ ZOO = Path(__file__).parent / "zoo.py"
 TARGETS = ("device", "host")
 MIB = 1 << 20
 TIMEOUT_S = 1800.0
+# As many as the truths are measured over; the first one builds things, and on the host the others are one call of `predict`.
+STEPS = {"device": 5, "host": 7}
 
 
 def parser(name: str) -> argparse.ArgumentParser:
@@ -85,10 +87,10 @@ def bounds(step: dict[str, Any], target: str) -> dict[str, int] | None:
 
 
 def run(asked: dict[str, Any], batch: int, limit_bytes: int) -> Verified:
-    """Three steps in a child under the limit: of the allocator, or of what the process grows by. A run that ends in another way
+    """A few steps in a child under the limit: of the allocator, or of what the process grows by. A run that ends in another way
     than by memory counts as a death, with its words."""
     try:
-        return verified(asked, batch, limit_bytes, TIMEOUT_S, growth=True)
+        return verified(asked, batch, limit_bytes, TIMEOUT_S, growth=True, steps=STEPS[asked["target"]])
     except CrashcartError as error:
         return Verified(batch, limit_bytes, False, None, str(error))
 

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ _STEPS = {"device": 3, "host": 6}
 _BUDGET_S = 20.0
 # What a process with TensorFlow takes before any model is there; a little more than was measured (0.54 GB).
 _PROCESS_BYTES = 1 << 30
-_VERIFY_STEPS = 2
+VERIFY_STEPS = 3
 # Where a batch dies under the limit, these parts of it are tried next.
 _LOWER = (0.9, 0.8)
 
@@ -47,12 +47,12 @@ def measured(
     more than is free here."""
     began_s = time.monotonic()
     most_bytes = min(spare_bytes(), sys.maxsize if limit_bytes is None else limit_bytes + _PROCESS_BYTES)
-    device = _tried(request, "device", most_bytes, timeout_s, progress)
+    device = tried(request, "device", most_bytes, timeout_s, progress)
     host, lacking = device if device.on_gpu else None, ()
     if host is None:
         try:
             left_s = timeout_s - (time.monotonic() - began_s)
-            host = _tried(request, "host", most_bytes, left_s, progress)
+            host = tried(request, "host", most_bytes, left_s, progress)
         except CannotCheckError as error:
             lacking = (f"the host was not measured: {error}",)
     found = _peak(request, device, host)
@@ -66,14 +66,15 @@ def verified(
     timeout_s: float,
     progress: Progress | None = None,
     growth: bool = False,
+    steps: int = VERIFY_STEPS,
 ) -> Verified:
-    """Three real steps at that batch under the limit, which bounds what `request["target"]` says: the device's allocator, or the
+    """A few real steps at that batch under the limit, which bounds what `request["target"]` says: the device's allocator, or the
     process on the host, all of it, or (`growth`) what it grows by after the moment before the model is built."""
     target = request.get("target") or "device"
     spare = spare_bytes()
-    asked = {"sizes": [batch], "steps": _VERIFY_STEPS, "plainly": target == "host"}
+    asked = {"sizes": [batch], "steps": max(1, steps - 1), "plainly": target == "host"}
     if progress is not None:
-        progress(f"running {_VERIFY_STEPS + 1} steps at batch {batch} under {size(limit_bytes)}")
+        progress(f"running {steps} steps at batch {batch} under {size(limit_bytes)}")
     if target == "device":
         ended = _run(request, asked | {"device_limit_bytes": limit_bytes}, target, spare, None, False, timeout_s)
     else:
@@ -84,12 +85,12 @@ def verified(
         raise CannotCheckError(f"batch {batch} was not through after {timeout_s:.0f} s", "Give it more: --timeout.")
     died = seen.died()
     if died is None:
-        how = f"{_VERIFY_STEPS + 1} steps ran in {ended.held}"
+        how = f"{steps} steps ran in {ended.held}"
         return Verified(batch, limit_bytes, True, seen.peak_bytes(target), how)
     if not seen.of_memory():
         raise CannotCheckError(f"the run at batch {batch} did not get to its end: {died}", _try_plainly(request))
-    needed = limit_bytes + (seen.before_bytes if growth or target == "device" else 0)
-    if ended.by == "limit" and needed > spare:
+    needed = limit_bytes + (seen.before_bytes if growth else 0)
+    if ended.by == "limit" and (target == "device" or needed > spare):
         raise CannotCheckError(
             f"batch {batch} takes more than the {size(spare)} that are free here: nothing is known about {size(limit_bytes)}",
             "Confirm it on the machine that it is meant for.",
@@ -112,7 +113,7 @@ def confirmed(
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class Tried:
     """What one child measured."""
 
     device: Line
@@ -171,14 +172,19 @@ class _Seen:
         return found
 
 
-def _tried(
-    request: Mapping[str, Any], target: str, most_bytes: int, timeout_s: float, progress: Progress | None
-) -> _Tried:
+def tried(
+    request: Mapping[str, Any],
+    target: str,
+    most_bytes: int,
+    timeout_s: float,
+    progress: Progress | None = None,
+    sizes: Sequence[int] | None = None,
+) -> Tried:
+    """Run small batches, or those that are named, in one child."""
     if progress is not None:
         progress(f"running small batches, measuring the {target}")
-    timeout_s = max(1.0, timeout_s)
-    asked = {"sizes": None, "steps": _STEPS[target], "plainly": target == "host", "budget_s": _BUDGET_S}
-    ended = _run(request, asked, target, most_bytes, None, False, timeout_s)
+    asked = {"sizes": sizes, "steps": _STEPS[target], "plainly": target == "host", "budget_s": _BUDGET_S}
+    ended = _run(request, asked, target, most_bytes, None, False, max(1.0, timeout_s))
     seen = _Seen(ended)
     _raise_told(seen)
     died, facts, phase = seen.died(), seen.told.get("facts", {}), request["phase"]
@@ -193,10 +199,10 @@ def _tried(
     if died is not None:
         assumed.append(f"it did not get further: {died}")
     floor = seen.points[0]["building_bytes"] - seen.before_bytes
-    return _Tried(Line(device, phase), Line(host, phase), floor, facts, tuple(assumed))
+    return Tried(Line(device, phase), Line(host, phase), floor, facts, tuple(assumed))
 
 
-def _peak(request: Mapping[str, Any], device: _Tried, host: _Tried | None) -> StepPeak:
+def _peak(request: Mapping[str, Any], device: Tried, host: Tried | None) -> StepPeak:
     batch, phase, limit = request["batch"], request["phase"], request.get("available_bytes")
     found = device.device.at(batch)
     target = request.get("target") or "device"

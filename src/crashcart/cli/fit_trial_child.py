@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TextIO
 
 from crashcart.cli.contained import Hold
 from crashcart.errors import CrashcartError
@@ -67,13 +67,16 @@ def _batches(request: dict[str, Any], hold: Hold, points: list[Point]) -> Iterat
         yield batch
 
 
+def _to(stream: TextIO) -> Say:
+    def say(answer: dict[str, Any]) -> None:
+        stream.write(json.dumps(answer) + "\n")
+        stream.flush()
+
+    return say
+
+
 if __name__ == "__main__":
-    answers = os.fdopen(int(sys.argv[3]), "w", buffering=1)
-    main(
-        json.loads(sys.argv[1]),
-        Hold(**json.loads(sys.argv[2])),
-        lambda answer: (answers.write(json.dumps(answer) + "\n"), answers.flush())[1],
-    )
-    answers.close()
+    answers = os.fdopen(int(sys.argv[3]), "w", encoding="ascii")
+    main(json.loads(sys.argv[1]), Hold(**json.loads(sys.argv[2])), _to(answers))
     sys.stdout.flush()
     os._exit(0)  # what the user's code left running is not ours to wait for
