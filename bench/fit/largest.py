@@ -116,11 +116,10 @@ def summary(rows: list[dict[str, Any]]) -> str:
 
 def detail(rows: list[dict[str, Any]]) -> str:
     head = ["model", "phase", "limit on", "limit, MB", "found", "true", "found / true"]
-    body = [
-        [row["name"], row["phase"], row["target"], f"{row['limit_bytes'] / 1e6:.0f}"]
-        + [str(row["found"]), str(row["true"]), f"{ratio(row):.0%}"]
-        for row in rows
-    ]
+    body = []
+    for row in rows:
+        body.append([row["name"], row["phase"], row["target"], f"{row['limit_bytes'] / 1e6:.0f}"])
+        body[-1] += [str(row["found"]), str(row["true"]), f"{ratio(row):.0%}"]
     return table(head, body)
 
 

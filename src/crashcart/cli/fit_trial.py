@@ -1,8 +1,8 @@
 """Trials of a step in contained children: what it takes, measured at small batches, and whether one batch lives under a limit.
 
-Covers: the measured estimate (`--probe`, and what is left where a step cannot be traced), and the confirmation of a batch by a run
-(`--verify`). The model is built and run in children as the user would run it, from the same directory: what his builder writes,
-it writes here too. A child's death is an answer.
+Covers: the measured estimate (`--probe`, and what is left where a step cannot be traced), and the confirmation of a batch by
+a run (`--verify`). The model is built and run in children as the user would run it, from the same directory: what his builder
+writes, it writes here too. A child's death is an answer.
 Does not cover: how a child is held to a limit (`contained.py`), or the line through the points (`fit/measured.py`).
 """
 
@@ -29,7 +29,7 @@ __all__ = ["confirmed", "measured", "reconciled", "verified"]
 # counts. On the host the heap stands still after a few steps; `predict` keeps what its steps gave, so they must be as many as
 # the estimate by the trace counts on.
 _STEPS = {"device": 3, "host": 6}
-# Larger batches are measured as well as long as their steps take no more than this together: they shorten the way to the asked one.
+# Larger batches are measured too as long as their steps take no more than this together: they shorten the way to the asked one.
 _BUDGET_S = 20.0
 # What a process with TensorFlow takes before any model is there; a little more than was measured (0.54 GB).
 _PROCESS_BYTES = 1 << 30

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import log2
 
 from crashcart.step import Bounds, StepPeak
@@ -92,9 +93,9 @@ class Line:
     def slopes(self) -> tuple[float, float, float]:
         """Bytes for each further example: the least, the likeliest, the most.
 
-        The likeliest is the middle of all pairs' slopes, each weighed with its distance: one batch at which the allocator happened
-        to give out large chunks does not tilt the line. None is steeper than the line from what stays between steps to the
-        largest point, which is what the step would take if nothing else of it was independent of the batch.
+        The likeliest is the middle of all pairs' slopes, each weighed with its distance: one batch at which the allocator
+        happened to give out large chunks does not tilt the line. None is steeper than the line from what stays between steps
+        to the largest point, which is what the step would take if nothing else of it was independent of the batch.
         """
         steepest = max(0.0, self.last.peak_bytes - self.last.held_bytes) / self.last.batch
         pairs = sorted(
@@ -134,12 +135,8 @@ class Line:
 def _middle(weighed: Sequence[tuple[float, int]]) -> float:
     """The weighted median of sorted values."""
     half = sum(weight for _, weight in weighed) / 2
-    reached = 0
-    for value, weight in weighed:
-        reached += weight
-        if reached >= half:
-            break
-    return value
+    reached = accumulate(weight for _, weight in weighed)
+    return next(value for (value, _), sofar in zip(weighed, reached, strict=True) if sofar >= half)
 
 
 def reconciled(traced: StepPeak | None, measured: StepPeak | None) -> StepPeak:

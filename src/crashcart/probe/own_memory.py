@@ -1,7 +1,7 @@
 """What a process holds, and the most it held since it was last asked.
 
-Covers: fields of /proc/PID/status; forgetting the most held so far (`clear_refs`), where the kernel allows it; giving freed memory
-back to the system. Does not cover: groups and the machine (`memory`).
+Covers: fields of /proc/PID/status; forgetting the most held so far (`clear_refs`), where the kernel allows it; giving freed
+memory back to the system. Does not cover: groups and the machine (`memory`).
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Trial:
 
     def run(self, batch: int, steps: int, plainly: bool) -> dict[str, Any]:
         """The peaks of that many steps after a first one, which builds things. `plainly` runs them by `fit`, `evaluate` or
-        `predict`, which is what a process grows by; else by the function below those, one at a time, which is what a device holds."""
+        `predict`, as a user would; else by the function below those, one at a time, as the device's truths are measured."""
         try:
             return self._run(batch, steps, plainly)
         except Exception as error:

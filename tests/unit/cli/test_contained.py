@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from bench.processes import is_alive
 from crashcart.cli.contained import Ended, held, no_group, run, spare_bytes
 from crashcart.probe.memory import find_groups
 
@@ -21,7 +23,7 @@ hold.enter()
 """
 MOST_BYTES = 1 << 30
 LIMIT_BYTES = 100 << 20
-EATS = "say(before_bytes=hold.begin())\nheld = [bytearray(b'x' * (10 << 20)) for _ in range(60)]\nsay(done=True)\ntime.sleep(0.2)"
+EATS = "say(before_bytes=hold.begin())\nheld = [bytearray(b'x' * (8 << 20)) for _ in range(30)]\nsay(done=True)\ntime.sleep(0.2)"
 MODES = [
     pytest.param(True, id="group", marks=pytest.mark.skipif(bool(no_group()), reason=no_group() or "")),
     pytest.param(False, id="watched", marks=pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")),
@@ -34,6 +36,15 @@ def child(
     with held(MOST_BYTES, limit_bytes, growth, grouped) as hold:
         assert (hold.group is not None) == grouped
         return run([sys.executable, "-c", HEAD + code], hold, timeout_s, os.environ)
+
+
+def ends(pid: int) -> bool:
+    """Whether a process that was killed is gone; the kernel may take a moment."""
+    for _ in range(300):
+        if not is_alive(pid):
+            return True
+        time.sleep(0.05)
+    return False
 
 
 @pytest.mark.parametrize("grouped", MODES)
@@ -55,16 +66,16 @@ def test_growth_beyond_the_limit_ends_it_and_what_it_said_before_is_kept(grouped
 
 @pytest.mark.parametrize("grouped", MODES)
 def test_below_the_limit_it_lives(grouped: bool) -> None:
-    ended = child(EATS, grouped, limit_bytes=800 << 20)
+    ended = child(EATS, grouped, limit_bytes=400 << 20)
     assert (ended.code, ended.by) == (0, "itself")
     assert ended.answers[-1] == {"done": True}
 
 
 @pytest.mark.parametrize("grouped", MODES)
 def test_a_limit_on_the_whole_process_counts_what_it_held_before(grouped: bool) -> None:
-    before = "first = bytearray(b'x' * (300 << 20))\n"
-    assert child(before + EATS, grouped, limit_bytes=700 << 20, growth=False).by == "limit"
-    assert child(before + EATS, grouped, limit_bytes=700 << 20, growth=True).by == "itself"
+    before = "first = bytearray(b'x' * (150 << 20))\n"
+    assert child(before + EATS, grouped, limit_bytes=350 << 20, growth=False).by == "limit"
+    assert child(before + EATS, grouped, limit_bytes=350 << 20, growth=True).by == "itself"
 
 
 @pytest.mark.parametrize("grouped", MODES)
@@ -76,11 +87,10 @@ open({str(tmp_path / "pid")!r}, "w").write(str(other.pid))
 say(trying=1)
 time.sleep(60)
 """
-    ended = child(code, grouped, timeout_s=3.0)
+    ended = child(code, grouped, timeout_s=8.0)
     assert (ended.code, ended.by) == (None, "time")
     assert ended.answers == ({"trying": 1},)
-    pid = int((tmp_path / "pid").read_text())
-    assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0]
+    assert ends(int((tmp_path / "pid").read_text()))
 
 
 def test_a_death_of_its_own_is_not_taken_for_the_limit() -> None:
