@@ -2,10 +2,9 @@
 
     python -m bench.fit.trials [NAME…] [--phase train|predict] [--target device|host] [--write] [--stored]
 
-Each model is tried at parts of the larger of its batches in the zoo, in one child for the device and one for the host, up to that batch
-itself. The line through the batches up to a quarter, a half and the whole of it is compared with the truth: that of
-`bench.fit.truth` on the device; on the host, the growth of a child of its own that runs that batch alone. Points are kept in
-`trials.json`.
+Each model is tried at the larger of its batches in the zoo: at parts of it up to a quarter in one child, then at the batch itself in
+another. The line through the small ones alone, and through all, is compared with the truth: that of `bench.fit.truth` on the
+device; on the host, the growth of a child of its own that runs that batch alone. Points are kept in `trials.json`.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from bench.fit.truth import stored as truths
 from bench.report import table, write_section
 from crashcart.cli.fit_trial import tried
 from crashcart.errors import CrashcartError
-from crashcart.fit.measured import Line, Point, sizes
+from crashcart.fit.measured import Line, Point
 from crashcart.step import Bounds
 
 STORE = Path(__file__).parent / "trials.json"
 MOST_BYTES = 12 << 30
-PARTS = (4, 2, 1)
+PARTS = (4, 1)
 
 
 def main() -> int:
@@ -55,7 +54,7 @@ def measured(subject: Subject, phase: str, target: str) -> dict[str, Any] | None
     batch = max(subject.batches)
     asked = request(subject.name, phase, batch, target)
     try:
-        found = tried(asked, target, MOST_BYTES, TIMEOUT_S, sizes=sizes(batch))
+        found = tried(asked, target, MOST_BYTES, TIMEOUT_S)
     except CrashcartError as error:
         print(f"{subject.name} {phase} {target}: {error}", flush=True)
         return None

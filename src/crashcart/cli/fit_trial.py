@@ -13,13 +13,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from crashcart.cli.contained import Ended, held, run, spare_bytes
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
-from crashcart.fit.measured import Line, Point, reconciled
+from crashcart.fit.measured import Line, Point, nearer_size, reconciled
 from crashcart.step import Bounds, StepPeak, Verified
 from crashcart.units import size
 
@@ -29,7 +29,7 @@ __all__ = ["confirmed", "measured", "reconciled", "verified"]
 # counts. On the host the heap stands still after a few steps; `predict` keeps what its steps gave, so they must be as many as
 # the estimate by the trace counts on.
 _STEPS = {"device": 3, "host": 6}
-# Larger batches are measured too as long as their steps take no more than this together: they shorten the way to the asked one.
+# A larger batch is measured too where its steps take no more than this together: it shortens the way to the asked one.
 _BUDGET_S = 20.0
 # What a process with TensorFlow takes before any model is there; a little more than was measured (0.54 GB).
 _PROCESS_BYTES = 1 << 30
@@ -173,33 +173,67 @@ class _Seen:
 
 
 def tried(
+    request: Mapping[str, Any], target: str, most_bytes: int, timeout_s: float, progress: Progress | None = None
+) -> Tried:
+    """Run small batches in one child; then the asked one, or half of it, alone in another, where that can be afforded."""
+    until_s = time.monotonic() + timeout_s
+    small = _one_child(request, target, most_bytes, timeout_s, progress, None)
+    line = small.device if target == "device" else small.host
+    left_s, process_bytes = until_s - time.monotonic(), 0 if target == "host" else _PROCESS_BYTES
+    budget_s = min(_BUDGET_S, left_s / 4)
+    batch = nearer_size(line, request["batch"], most_bytes - process_bytes, budget_s, _STEPS[target] + 1)
+    if batch is None:
+        return small
+    try:
+        large = _one_child(request, target, most_bytes, left_s, progress, batch)
+    except CannotCheckError as error:
+        return replace(small, assumed=(*small.assumed, f"batch {batch} could not be tried: {error}"))
+    return replace(
+        small,
+        device=replace(small.device, points=(*small.device.points, *large.device.points)),
+        host=replace(small.host, points=(*small.host.points, *large.host.points)),
+        assumed=(*small.assumed, *large.assumed),
+    )
+
+
+def _one_child(
     request: Mapping[str, Any],
     target: str,
     most_bytes: int,
     timeout_s: float,
-    progress: Progress | None = None,
-    sizes: Sequence[int] | None = None,
+    progress: Progress | None,
+    batch: int | None,
 ) -> Tried:
-    """Run small batches, or those that are named, in one child."""
     if progress is not None:
-        progress(f"running small batches, measuring the {target}")
-    asked = {"sizes": sizes, "steps": _STEPS[target], "plainly": target == "host", "budget_s": _BUDGET_S}
+        what = "small batches" if batch is None else f"batch {batch}"
+        progress(f"running {what}, measuring the {target}")
+    asked = {"sizes": None if batch is None else [batch], "steps": _STEPS[target], "plainly": target == "host"}
+    if target == "device":
+        asked["device_limit_bytes"] = most_bytes
     ended = _run(request, asked, target, most_bytes, None, False, max(1.0, timeout_s))
     seen = _Seen(ended)
     _raise_told(seen)
-    died, facts, phase = seen.died(), seen.told.get("facts", {}), request["phase"]
+    died = seen.died()
     if not seen.points or (target == "device" and not seen.points[0]["device_bytes"]):
         reason = died or "the allocator does not count"
         raise CannotCheckError(f"no step could be measured: {reason}", _try_plainly(request))
+    return _read(seen, request["phase"], target, died)
+
+
+def _read(seen: _Seen, phase: str, target: str, died: str | None) -> Tried:
+    facts, before = seen.told.get("facts", {}), seen.before_bytes
     stays = facts.get("weights", 0) + facts.get("optimizer", 0)
-    device = tuple(Point(each["batch"], each["device_bytes"] or 0, each["held_bytes"] or 0) for each in seen.points)
-    host = tuple(Point(each["batch"], each["process_bytes"] - seen.before_bytes, stays) for each in seen.points)
+    device, host = [], []
+    for each in seen.points:
+        batch, seconds = each["batch"], each["seconds"]
+        device.append(Point(batch, each["device_bytes"] or 0, each["held_bytes"] or 0, seconds))
+        host.append(Point(batch, each["process_bytes"] - before, stays, seconds))
     batches = ", ".join(str(each.batch) for each in device)
     assumed = [f"the {target} was measured in real steps at batch {batches}", *seen.told.get("assumed", ())]
     if died is not None:
         assumed.append(f"it did not get further: {died}")
-    floor = seen.points[0]["building_bytes"] - seen.before_bytes
-    return Tried(Line(device, phase), Line(host, phase), floor, facts, tuple(assumed))
+    floor = seen.points[0]["building_bytes"] - before
+    return Tried(Line(tuple(device), phase), Line(tuple(host), phase), floor, facts, tuple(assumed))
 
 
 def _peak(request: Mapping[str, Any], device: Tried, host: Tried | None) -> StepPeak:

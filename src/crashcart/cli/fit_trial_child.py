@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
@@ -30,7 +29,7 @@ def main(request: dict[str, Any], hold: Hold, say: Say) -> None:
 
     try:
         if request.get("device_limit_bytes") is not None:
-            tensorflow_trial.limit_gpu(request["device_limit_bytes"])
+            tensorflow_trial.limit_device(request["device_limit_bytes"])
         tensorflow_trial.at_first_layer(lambda: say({"before_bytes": hold.begin()}))
         trial = tensorflow_trial.Trial(request["file"], request["name"], request["phase"], request.get("shapes"))
         _tried(trial, request, hold, say)
@@ -49,21 +48,16 @@ def _tried(trial: Any, request: dict[str, Any], hold: Hold, say: Say) -> None:
         say({"point": found})
         if not points:
             say({"facts": trial.facts()})
-        points.append(Point(batch, found["device_bytes"] or found["process_bytes"], 0, found["seconds"]))
+        points.append(Point(batch, found["process_bytes"]))
     say({"done": True, "assumed": trial.assumed})
 
 
 def _batches(request: dict[str, Any], hold: Hold, points: list[Point]) -> Iterator[int]:
-    """Those that were named; else the next one as long as it is worth it, by the points that were found so far."""
+    """Those that were named; else the next small one as long as it surely fits, by the points that were found so far."""
     if request["sizes"]:
         yield from request["sizes"]
         return
-    until_s = time.monotonic() + request["budget_s"]
-    while True:
-        left_s = until_s - time.monotonic()
-        batch = next_size(points, request["batch"], hold.most_bytes, left_s, request["steps"] + 1)
-        if batch is None:
-            return
+    while (batch := next_size(points, request["batch"], hold.most_bytes)) is not None:
         yield batch
 
 

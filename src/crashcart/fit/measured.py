@@ -15,10 +15,10 @@ from math import log2
 from crashcart.step import Bounds, StepPeak
 from crashcart.units import size
 
-PARTS = (16, 8, 4, 2, 1)
-"""Batches are tried at these parts of the one that is asked for, the smallest first."""
-FEWEST = 3
-"""So many are tried whatever they take: two points make a line, the third says whether it is one."""
+PARTS = (16, 8, 4)
+"""Batches are tried at these parts of the one that is asked for, the smallest first, in one process."""
+NEARER = (1, 2)
+"""Then one of these in a process of its own, if it can be afforded: what came before in a process shows in its peaks."""
 # The next batch is tried where it stays below this share of the limit even if everything grows with the batch.
 _SHARE = 0.9
 # How far a step's peak at one batch was seen from the same step's in another process, below and above. Two operations run at a
@@ -44,23 +44,27 @@ class Point:
 
 
 def sizes(batch: int) -> tuple[int, ...]:
-    """The batches to try, the smallest first."""
+    """The batches to try first, the smallest first."""
     return tuple(sorted({max(1, -(-batch // part)) for part in PARTS}))
 
 
-def next_size(points: Sequence[Point], batch: int, limit_bytes: int | None, left_s: float, steps: int) -> int | None:
-    """The batch to try next; None where the next one might not fit, or would take too long to be worth it."""
+def next_size(points: Sequence[Point], batch: int, limit_bytes: int) -> int | None:
+    """The batch to try next; None where the next one might not fit."""
     done = max((each.batch for each in points), default=0)
     rest = [each for each in sizes(batch) if each > done]
-    if not rest or not points:
-        return rest[0] if rest else None
-    last = points[-1]
-    times = rest[0] / last.batch
-    if limit_bytes is not None and last.peak_bytes * times > _SHARE * limit_bytes:
-        return None
-    if len(points) >= FEWEST and last.seconds * times * steps > left_s:
+    if not rest or (points and points[-1].peak_bytes * rest[0] / done > _SHARE * limit_bytes):
         return None
     return rest[0]
+
+
+def nearer_size(line: Line, batch: int, limit_bytes: int, budget_s: float, steps: int) -> int | None:
+    """A larger batch that can be tried alone: the asked one, or half of it; None where both might not fit, or take too long."""
+    for part in NEARER:
+        size = -(-batch // part)
+        seconds = line.last.seconds * steps * size / line.last.batch
+        if size > line.last.batch and seconds <= budget_s and line.at(size).high_bytes <= _SHARE * limit_bytes:
+            return size
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
 """What a process holds, and the most it held since it was last asked.
 
-Covers: fields of /proc/PID/status; forgetting the most held so far (`clear_refs`), where the kernel allows it; giving freed
-memory back to the system. Does not cover: groups and the machine (`memory`).
+Covers: fields of /proc/PID/status; forgetting the most held so far (`clear_refs`), where the kernel allows it.
+Does not cover: groups and the machine (`memory`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 from pathlib import Path
 
 
@@ -27,9 +26,3 @@ def forget_peak() -> bool:
     except OSError:
         return False
     return True
-
-
-def give_back() -> None:
-    """Return what the heap has free to the system, so that what is taken next shows."""
-    with contextlib.suppress(OSError, AttributeError):  # only the GNU C library has it
-        ctypes.CDLL(None).malloc_trim(0)

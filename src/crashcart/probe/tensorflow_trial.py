@@ -8,13 +8,14 @@ Does not cover: limits, and what to do with the figures. Meant for a contained c
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
 
 from crashcart.errors import UsageError
 from crashcart.probe import tensorflow_load
-from crashcart.probe.own_memory import forget_peak, give_back, status_bytes
+from crashcart.probe.own_memory import forget_peak, status_bytes
 from crashcart.probe.tensorflow_specs import SpecsNeededError, batch_specs
 
 # The rows that are kept of an example batch; they are repeated to make a batch of any size.
@@ -38,13 +39,19 @@ def at_first_layer(then: Callable[[], None]) -> None:
     kind.__new__ = staticmethod(first)
 
 
-def limit_gpu(limit_bytes: int) -> None:
-    """Let TensorFlow take no more than that of the first GPU."""
+def limit_device(limit_bytes: int) -> None:
+    """Let TensorFlow take no more than that of the first GPU; on a CPU, let its allocator, which was given that limit by the
+    environment, take it as TensorFlow does on a GPU: in one piece and at once, so that nothing is lost between pieces."""
     import tensorflow as tf
 
-    for each in tf.config.list_physical_devices("GPU")[:1]:
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
         options = tf.config.LogicalDeviceConfiguration(memory_limit=limit_bytes >> 20)
-        tf.config.set_logical_device_configuration(each, [options])
+        tf.config.set_logical_device_configuration(gpus[0], [options])
+        return
+    # It is not touched, and given back to the allocator at once. More than half of the limit makes a piece of all of it.
+    with contextlib.suppress(tf.errors.ResourceExhaustedError):
+        tf.raw_ops.Empty(shape=[limit_bytes * 3 // 4], dtype=tf.uint8, init=False)
 
 
 def is_exhausted(error: BaseException) -> bool:
@@ -99,12 +106,11 @@ class Trial:
 
     def _run(self, batch: int, steps: int, plainly: bool) -> dict[str, Any]:
         data = _batches(self._specs, self._example, batch)
+        self._model.predict_function = None  # it is traced for one batch; one for several holds more
         run = self._plain_runner(data) if plainly else self._single_runner(iter(data))
         run(1)
         if self._building_bytes is None:
             self._building_bytes = status_bytes("VmHWM")
-        give_back()
-        forget_peak()
         began_s = time.monotonic()
         peaks = run(steps)
         return {

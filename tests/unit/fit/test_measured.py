@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crashcart.fit.measured import Line, Point, next_size, reconciled, sizes
+from crashcart.fit.measured import Line, Point, nearer_size, next_size, reconciled, sizes
 from crashcart.step import Bounds, StepPeak
 
 MB = 1_000_000
@@ -18,26 +18,27 @@ def step(peak: int, low: int, high: int, host: Bounds | None = None, **options: 
     return StepPeak("train", 64, peak * MB, low * MB, high * MB, host=host, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("batch", "tried"), [(64, (4, 8, 16, 32, 64)), (8, (1, 2, 4, 8)), (1, (1,)), (100, (7, 13, 25, 50, 100))]
-)
+@pytest.mark.parametrize(("batch", "tried"), [(64, (4, 8, 16)), (8, (1, 2)), (1, (1,)), (100, (7, 13, 25))])
 def test_parts_of_the_batch_are_tried_smallest_first(batch: int, tried: tuple[int, ...]) -> None:
     assert sizes(batch) == tried
 
 
 def test_the_next_batch_is_tried_only_where_it_surely_fits() -> None:
-    points = [Point(4, 100 * MB, seconds=0.1)]
-    assert next_size([], 64, 1000 * MB, 0.0, 4) == 4
-    assert next_size(points, 64, 1000 * MB, 0.0, 4) == 8
-    assert next_size(points, 64, 210 * MB, 100.0, 4) is None
+    points = [Point(4, 100 * MB)]
+    assert next_size([], 64, 1000 * MB) == 4
+    assert next_size(points, 64, 1000 * MB) == 8
+    assert next_size(points, 64, 210 * MB) is None
+    assert next_size([Point(16, 100 * MB)], 64, 1000 * MB) is None
 
 
-def test_beyond_three_batches_time_counts() -> None:
-    points = [Point(each, MB, seconds=1.0) for each in (4, 8, 16)]
-    assert next_size(points, 64, None, 9.0, 4) == 32  # 2 s for each of 4 steps
-    assert next_size(points, 64, None, 7.0, 4) is None
-    assert next_size(points[:2], 64, None, 0.0, 4) == 16
-    assert next_size([Point(64, MB)], 64, None, 100.0, 4) is None
+def test_the_asked_batch_is_tried_alone_or_half_of_it_where_time_and_memory_allow() -> None:
+    known = Line((Point(8, 180 * MB, 60 * MB, 0.5), Point(16, 260 * MB, 60 * MB, 1.0)))  # 740 MB and 4 s at 64
+    assert nearer_size(known, 64, 2000 * MB, 20.0, 4) == 64
+    assert nearer_size(known, 64, 2000 * MB, 10.0, 4) == 32
+    assert nearer_size(known, 64, 700 * MB, 20.0, 4) == 32
+    assert nearer_size(known, 64, 300 * MB, 20.0, 4) is None
+    assert nearer_size(known, 64, 2000 * MB, 1.0, 4) is None
+    assert nearer_size(known, 16, 2000 * MB, 20.0, 4) is None
 
 
 def test_a_straight_line_is_followed() -> None:

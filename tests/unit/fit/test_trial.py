@@ -11,6 +11,7 @@ import pytest
 from crashcart.cli import contained
 from crashcart.cli.fit_trial import confirmed, measured, verified
 from crashcart.errors import CannotCheckError, UsageError
+from crashcart.step import Verified
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
 
@@ -66,10 +67,6 @@ def hangs():
     time.sleep(600)
 
 
-def raises():
-    raise KeyError("vocabulary")
-
-
 def writes():
     open("written", "w").write("here")
     raise ValueError("seen")
@@ -103,10 +100,13 @@ def test_steps_that_cannot_be_traced_are_measured(request_for: Any, name: str) -
     assert found.largest_batch is not None
     assert found.largest_batch > 2048
     assert any("real steps at batch 128, 256" in each for each in found.assumed)
-    run = verified(request, 2048, found.high_bytes, TIMEOUT_S)
+
+
+def test_a_step_that_fits_the_device_is_confirmed_with_its_peak(request_for: Any) -> None:
+    run = verified(request_for("plain", phase="predict"), 2048, 200 * MB, TIMEOUT_S)
     assert run.lived
     assert run.peak_bytes is not None
-    assert found.low_bytes <= run.peak_bytes <= found.high_bytes
+    assert 2048 * 1024 * 4 * 2 < run.peak_bytes < 50 * MB
 
 
 def test_the_users_own_data_are_used_where_made_ones_are_refused(request_for: Any) -> None:
@@ -126,8 +126,6 @@ def test_a_builder_that_hangs_is_ended(request_for: Any) -> None:
 
 
 def test_what_is_wrong_with_the_model_is_told_as_ever(request_for: Any) -> None:
-    with pytest.raises(CannotCheckError, match="vocabulary"):
-        verified(request_for("raises"), 8, 100 * MB, TIMEOUT_S)
     with pytest.raises(UsageError, match="has no missing"):
         measured(request_for("missing"), None, TIMEOUT_S)
 
@@ -139,14 +137,25 @@ def test_it_runs_where_the_user_is(request_for: Any, tmp_path: Path, monkeypatch
     assert (tmp_path / "written").read_text() == "here"
 
 
-def test_a_batch_that_exceeds_the_device_is_lowered_until_it_lives(request_for: Any) -> None:
-    whole = verified(request_for("plain"), 2048, 1000 * MB, TIMEOUT_S)
-    assert whole.lived
-    assert whole.peak_bytes is not None
-    batch, runs = confirmed(request_for("plain"), 2250, int(whole.peak_bytes * 1.02), TIMEOUT_S)
-    assert [each.lived for each in runs] in ([False, True], [False, False, True])
-    assert batch == runs[-1].batch < 2250
-    assert "ResourceExhaustedError" in runs[0].how
+def test_a_step_that_exceeds_the_device_is_told_with_its_words(request_for: Any) -> None:
+    run = verified(request_for("plain"), 65536, 100 * MB, TIMEOUT_S)
+    assert (run.batch, run.limit_bytes, run.lived, run.peak_bytes) == (65536, 100 * MB, False, None)
+    assert "ResourceExhaustedError" in run.how
+
+
+@pytest.mark.parametrize(
+    ("lives", "found", "tried"), [(100, 100, [100]), (80, 80, [100, 90, 80]), (50, 0, [100, 90, 80])]
+)
+def test_a_batch_that_dies_is_lowered_twice_at_most(
+    monkeypatch: pytest.MonkeyPatch, lives: int, found: int, tried: list[int]
+) -> None:
+    def run(_: Any, batch: int, limit_bytes: int, *rest: Any) -> Verified:
+        return Verified(batch, limit_bytes, batch <= lives)
+
+    monkeypatch.setattr("crashcart.cli.fit_trial.verified", run)
+    batch, runs = confirmed({}, 100, MB, TIMEOUT_S)
+    assert (batch, [each.batch for each in runs]) == (found, tried)
+    assert all(each.lived == (each.batch <= lives) for each in runs)
 
 
 @needs_group
