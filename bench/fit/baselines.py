@@ -104,7 +104,7 @@ def grappler_bytes(model: Any, given: Any, phase: str, batch: int) -> int:
     found = cluster.Cluster(devices=[device]).DeterminePeakMemoryUsage(graph)
     variables = list(model.variables) + list(getattr(model.optimizer, "variables", ()) if phase == "train" else ())
     unique = {id(each): each.value for each in variables}.values()
-    held = sum(each.shape.num_elements() * each.dtype.size for each in unique)
+    held = sum(int(each.shape.num_elements()) * int(each.dtype.size) for each in unique)
     return int(max(peak for peak, _ in found.values())) + held
 
 

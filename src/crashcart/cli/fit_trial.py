@@ -48,15 +48,16 @@ def measured(
     began_s = time.monotonic()
     most_bytes = min(spare_bytes(), sys.maxsize if limit_bytes is None else limit_bytes + _PROCESS_BYTES)
     device = tried(request, "device", most_bytes, timeout_s, progress)
-    host, lacking = device if device.on_gpu else None, ()
+    host, lacking = device if device.on_gpu else None, ""
     if host is None:
         try:
             left_s = timeout_s - (time.monotonic() - began_s)
             host = tried(request, "host", most_bytes, left_s, progress)
         except CannotCheckError as error:
-            lacking = (f"the host was not measured: {error}",)
+            lacking = f"the host was not measured: {error}"
     found = _peak(request, device, host)
-    return replace(found, assumed=(*found.assumed, *lacking), seconds=time.monotonic() - began_s)
+    assumed = (*found.assumed, lacking) if lacking else found.assumed
+    return replace(found, assumed=assumed, seconds=time.monotonic() - began_s)
 
 
 def verified(
@@ -167,9 +168,8 @@ class _Seen:
         """The peak of the last batch."""
         last = self.points[-1]
         if target == "host":
-            return max(last["process_bytes"], last["building_bytes"]) - self.before_bytes
-        found: int | None = last["device_bytes"]
-        return found
+            return int(max(last["process_bytes"], last["building_bytes"])) - self.before_bytes
+        return int(last["device_bytes"]) if last["device_bytes"] is not None else None
 
 
 def tried(
@@ -208,8 +208,6 @@ def _one_child(
         what = "small batches" if batch is None else f"batch {batch}"
         progress(f"running {what}, measuring the {target}")
     asked = {"sizes": None if batch is None else [batch], "steps": _STEPS[target], "plainly": target == "host"}
-    if target == "device":
-        asked["device_limit_bytes"] = most_bytes
     ended = _run(request, asked, target, most_bytes, None, False, max(1.0, timeout_s))
     seen = _Seen(ended)
     _raise_told(seen)
