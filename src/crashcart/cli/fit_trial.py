@@ -1,0 +1,315 @@
+"""Trials of a step in contained children: what it takes, measured at small batches, and whether one batch lives under a limit.
+
+Covers: the measured estimate (`--probe`, and what is left where a step cannot be traced), and the confirmation of a batch by
+a run (`--verify`). The model is built and run in children as the user would run it, from the same directory: what his builder
+writes, it writes here too. A child's death is an answer.
+Does not cover: how a child is held to a limit (`contained.py`), or the line through the points (`fit/measured.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crashcart.cli.contained import Ended, held, run, spare_bytes
+from crashcart.errors import CannotCheckError, CrashcartError, UsageError
+from crashcart.fit.measured import Line, Point, nearer_size, reconciled
+from crashcart.step import Bounds, StepPeak, Verified
+from crashcart.units import size
+
+__all__ = ["confirmed", "measured", "reconciled", "verified"]
+
+# After a first step at each batch, which builds things. On the device, which of two operations ends first is chance, and the most
+# counts. On the host the heap stands still after a few steps; `predict` keeps what its steps gave, so they must be as many as
+# the estimate by the trace counts on.
+_STEPS = {"device": 3, "host": 6}
+# A larger batch is measured too where its steps take no more than this together: it shortens the way to the asked one.
+_BUDGET_S = 20.0
+# What a process with TensorFlow takes before any model is there; a little more than was measured (0.54 GB).
+_PROCESS_BYTES = 1 << 30
+VERIFY_STEPS = 3
+# Where a batch dies under the limit, these parts of it are tried next.
+_LOWER = (0.9, 0.8)
+
+Progress = Callable[[str], None]
+
+
+def measured(
+    request: Mapping[str, Any], limit_bytes: int | None, timeout_s: float, progress: Progress | None = None
+) -> StepPeak:
+    """The peak of the step at the request's batch, from real steps at smaller ones; they never take more than the limit, nor
+    more than is free here."""
+    began_s = time.monotonic()
+    most_bytes = min(spare_bytes(), sys.maxsize if limit_bytes is None else limit_bytes + _PROCESS_BYTES)
+    device = tried(request, "device", most_bytes, timeout_s, progress)
+    host, lacking = device if device.on_gpu else None, ""
+    if host is None:
+        try:
+            left_s = timeout_s - (time.monotonic() - began_s)
+            host = tried(request, "host", most_bytes, left_s, progress)
+        except CannotCheckError as error:
+            lacking = f"the host was not measured: {error}"
+    found = _peak(request, device, host)
+    assumed = (*found.assumed, lacking) if lacking else found.assumed
+    return replace(found, assumed=assumed, seconds=time.monotonic() - began_s)
+
+
+def verified(
+    request: Mapping[str, Any],
+    batch: int,
+    limit_bytes: int,
+    timeout_s: float,
+    progress: Progress | None = None,
+    growth: bool = False,
+    steps: int = VERIFY_STEPS,
+) -> Verified:
+    """A few real steps at that batch under the limit, which bounds what `request["target"]` says: the device's allocator, or the
+    process on the host, all of it, or (`growth`) what it grows by after the moment before the model is built."""
+    target = request.get("target") or "device"
+    spare = spare_bytes()
+    asked = {"sizes": [batch], "steps": max(1, steps - 1), "plainly": target == "host"}
+    if progress is not None:
+        progress(f"running {steps} steps at batch {batch} under {size(limit_bytes)}")
+    if target == "device":
+        ended = _run(request, asked | {"device_limit_bytes": limit_bytes}, target, spare, None, False, timeout_s)
+    else:
+        ended = _run(request, asked, target, spare, limit_bytes, growth, timeout_s)
+    seen = _Seen(ended)
+    _raise_told(seen)
+    if ended.by == "time":
+        raise CannotCheckError(f"batch {batch} was not through after {timeout_s:.0f} s", "Give it more: --timeout.")
+    died = seen.died()
+    if died is None:
+        how = f"{steps} steps ran in {ended.held}"
+        return Verified(batch, limit_bytes, True, seen.peak_bytes(target), how)
+    if not seen.of_memory():
+        raise CannotCheckError(f"the run at batch {batch} did not get to its end: {died}", _try_plainly(request))
+    needed = limit_bytes + (seen.before_bytes if growth else 0)
+    if ended.by == "limit" and (target == "device" or needed > spare):
+        raise CannotCheckError(
+            f"batch {batch} takes more than the {size(spare)} that are free here: nothing is known about {size(limit_bytes)}",
+            "Confirm it on the machine that it is meant for.",
+        )
+    return Verified(batch, limit_bytes, False, None, f"{died}, in {ended.held}")
+
+
+def confirmed(
+    request: Mapping[str, Any], largest: int, limit_bytes: int, timeout_s: float, progress: Progress | None = None
+) -> tuple[int, tuple[Verified, ...]]:
+    """The largest batch that lived, and all runs: the batch given, and at most two lower ones. 0 where none lived."""
+    runs: list[Verified] = []
+    for batch in dict.fromkeys((largest, *(int(largest * part) for part in _LOWER))):
+        if batch < 1:
+            break
+        runs.append(verified(request, batch, limit_bytes, timeout_s, progress))
+        if runs[-1].lived:
+            return batch, tuple(runs)
+    return 0, tuple(runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What one child measured."""
+
+    device: Line
+    host: Line
+    floor_bytes: int
+    """What the process grew by while the model was built and its step traced; no batch takes less."""
+    facts: Mapping[str, int]
+    assumed: tuple[str, ...]
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the device was a real one: the process' own figures are then those of a run on it."""
+        return bool(self.facts.get("gpus"))
+
+    def host_at(self, batch: int) -> Bounds:
+        """The growth of the process at a batch."""
+        found = self.host.at(batch)
+        return Bounds(*(max(each, self.floor_bytes) for each in (found.bytes, found.low_bytes, found.high_bytes)))
+
+
+class _Seen:
+    """The answers of one child."""
+
+    def __init__(self, ended: Ended) -> None:
+        self.ended = ended
+        self.told = {name: value for answer in ended.answers for name, value in answer.items()}
+        self.points = [answer["point"] for answer in ended.answers if "point" in answer]
+        self.before_bytes: int = self.told.get("before_bytes", 0)
+
+    def died(self) -> str | None:
+        """How it failed, in words; None where it did what it was asked."""
+        if self.told.get("done"):
+            return None
+        if "raised" in self.told:
+            return str(self.told["raised"])
+        trying, code = self.told.get("trying"), self.ended.code
+        at = f" at batch {trying}" if trying is not None else " before the first step"
+        if self.ended.by == "time":
+            return f"not through when its time was over,{at}"
+        if self.ended.by == "limit":
+            return f"killed at the limit{at}"
+        if code is not None and code < 0:
+            return f"ended by {_signal_name(-code)}{at}"
+        return f"ended with {code}{at}"
+
+    def of_memory(self) -> bool:
+        """Whether it was memory that it failed for."""
+        return self.ended.by == "limit" or bool(self.told.get("exhausted"))
+
+    def peak_bytes(self, target: str) -> int | None:
+        """The peak of the last batch."""
+        last = self.points[-1]
+        if target == "host":
+            return int(max(last["process_bytes"], last["building_bytes"])) - self.before_bytes
+        return int(last["device_bytes"]) if last["device_bytes"] is not None else None
+
+
+def tried(
+    request: Mapping[str, Any], target: str, most_bytes: int, timeout_s: float, progress: Progress | None = None
+) -> Tried:
+    """Run small batches in one child; then the asked one, or half of it, alone in another, where that can be afforded."""
+    until_s = time.monotonic() + timeout_s
+    small = _one_child(request, target, most_bytes, timeout_s, progress, None)
+    line = small.device if target == "device" else small.host
+    left_s, process_bytes = until_s - time.monotonic(), 0 if target == "host" else _PROCESS_BYTES
+    budget_s = min(_BUDGET_S, left_s / 4)
+    batch = nearer_size(line, request["batch"], most_bytes - process_bytes, budget_s, _STEPS[target] + 1)
+    if batch is None:
+        return small
+    try:
+        large = _one_child(request, target, most_bytes, left_s, progress, batch)
+    except CannotCheckError as error:
+        return replace(small, assumed=(*small.assumed, f"batch {batch} could not be tried: {error}"))
+    return replace(
+        small,
+        device=replace(small.device, points=(*small.device.points, *large.device.points)),
+        host=replace(small.host, points=(*small.host.points, *large.host.points)),
+        assumed=(*small.assumed, *large.assumed),
+    )
+
+
+def _one_child(
+    request: Mapping[str, Any],
+    target: str,
+    most_bytes: int,
+    timeout_s: float,
+    progress: Progress | None,
+    batch: int | None,
+) -> Tried:
+    if progress is not None:
+        what = "small batches" if batch is None else f"batch {batch}"
+        progress(f"running {what}, measuring the {target}")
+    asked = {"sizes": None if batch is None else [batch], "steps": _STEPS[target], "plainly": target == "host"}
+    ended = _run(request, asked, target, most_bytes, None, False, max(1.0, timeout_s))
+    seen = _Seen(ended)
+    _raise_told(seen)
+    died = seen.died()
+    if not seen.points or (target == "device" and not seen.points[0]["device_bytes"]):
+        reason = died or "the allocator does not count"
+        raise CannotCheckError(f"no step could be measured: {reason}", _try_plainly(request))
+    return _read(seen, request["phase"], target, died)
+
+
+def _read(seen: _Seen, phase: str, target: str, died: str | None) -> Tried:
+    facts, before = seen.told.get("facts", {}), seen.before_bytes
+    stays = facts.get("weights", 0) + facts.get("optimizer", 0)
+    device, host = [], []
+    for each in seen.points:
+        batch, seconds = each["batch"], each["seconds"]
+        device.append(Point(batch, each["device_bytes"] or 0, each["held_bytes"] or 0, seconds))
+        host.append(Point(batch, each["process_bytes"] - before, stays, seconds))
+    batches = ", ".join(str(each.batch) for each in device)
+    assumed = [f"the {target} was measured in real steps at batch {batches}", *seen.told.get("assumed", ())]
+    if died is not None:
+        assumed.append(f"it did not get further: {died}")
+    floor = seen.points[0]["building_bytes"] - before
+    return Tried(Line(tuple(device), phase), Line(tuple(host), phase), floor, facts, tuple(assumed))
+
+
+def _peak(request: Mapping[str, Any], device: Tried, host: Tried | None) -> StepPeak:
+    batch, phase, limit = request["batch"], request["phase"], request.get("available_bytes")
+    found = device.device.at(batch)
+    target = request.get("target") or "device"
+    kinds = {name: device.facts.get(name, 0) for name in ("weights", "optimizer")}
+    kinds["input"] = device.facts.get("input", 0) * batch
+    kinds["other"] = max(0, found.bytes - sum(kinds.values()))
+    largest = None
+    if limit is not None and target == "device":
+        largest = device.device.largest(limit)
+    elif limit is not None and host is not None:
+        largest = host.host.largest(limit) if host.floor_bytes <= limit else 0
+    return StepPeak(
+        phase,
+        batch,
+        found.bytes,
+        found.low_bytes,
+        found.high_bytes,
+        {kind: count for kind, count in kinds.items() if count},
+        available_bytes=limit,
+        largest_batch=largest,
+        method="measured",
+        host=host.host_at(batch) if host is not None else None,
+        target=target,
+        assumed=tuple(dict.fromkeys((*device.assumed, *(host.assumed if host is not None else ())))),
+    )
+
+
+def _run(
+    request: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    target: str,
+    most_bytes: int,
+    limit_bytes: int | None,
+    growth: bool,
+    timeout_s: float,
+) -> Ended:
+    told = {name: request.get(name) for name in ("file", "name", "batch", "phase", "shapes", "target")} | dict(asked)
+    command = [sys.executable, "-m", "crashcart.cli.fit_trial_child", json.dumps(told)]
+    environment = _environment(told, target, told.get("device_limit_bytes") or most_bytes)
+    with held(most_bytes, limit_bytes, growth) as hold:
+        return run(command, hold, timeout_s, environment)
+
+
+def _environment(told: Mapping[str, Any], target: str, limit_bytes: int) -> dict[str, str]:
+    """On a CPU, the device is measured on the allocator that GPUs use, which has a limit and counts; the host is not."""
+    found = {
+        **os.environ,
+        "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
+        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+        "KERAS_BACKEND": os.environ.get("KERAS_BACKEND", "tensorflow"),
+    }
+    if told["target"] == "host":
+        found["CUDA_VISIBLE_DEVICES"] = "-1"
+    if target == "device":
+        found |= {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(max(1, limit_bytes >> 20))}
+    return found
+
+
+def _raise_told(seen: _Seen) -> None:
+    """What was wrong with what the child was given is told as the child said it."""
+    if "error" not in seen.told:
+        return
+    kinds: dict[int, type[CrashcartError]] = {
+        UsageError.exit_code: UsageError,
+        CannotCheckError.exit_code: CannotCheckError,
+    }
+    raise kinds.get(seen.told["exit_code"], CrashcartError)(seen.told["error"], seen.told["help"])
+
+
+def _try_plainly(request: Mapping[str, Any]) -> str:
+    return f"`crashcart run -- {sys.executable} {request['file']}` tells why."
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,191 @@
+"""The peak of a step at a batch, from real steps at smaller batches; and which of two estimates to believe.
+
+Covers: which batches to try next, a line through what was measured, bounds that widen with the distance from it, the largest
+batch by it; a traced and a measured estimate brought together.
+Does not cover: running steps (`probe/tensorflow_trial.py`), or the trace (`estimate.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import log2
+
+from crashcart.step import Bounds, StepPeak
+from crashcart.units import size
+
+PARTS = (16, 8, 4)
+"""Batches are tried at these parts of the one that is asked for, the smallest first, in one process."""
+NEARER = (1, 2)
+"""Then one of these in a process of its own, if it can be afforded: what came before in a process shows in its peaks."""
+# The next batch is tried where it stays below this share of the limit even if everything grows with the batch.
+_SHARE = 0.9
+# How far a step's peak at one batch was seen from the same step's in another process, below and above. Two operations run at a
+# time, and which of them ends first is chance; in a train step far more depends on it.
+_CHANCE = {"train": (0.06, 0.08), "evaluate": (0.02, 0.03), "predict": (0.02, 0.03)}
+# Added for each doubling of the batch beyond the largest one measured: chunks of the allocator are larger than what is in
+# them by a part that changes from batch to batch, and kernels choose other ways for larger inputs.
+_DOUBLING = 0.03
+_LARGEST = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Real steps at one batch."""
+
+    batch: int
+    peak_bytes: int
+    """The most that was held in any of them, after the first."""
+    held_bytes: int = 0
+    """What stays between steps, whatever the batch: weights and slots."""
+    seconds: float = 0.0
+    """What one step took."""
+
+
+def sizes(batch: int) -> tuple[int, ...]:
+    """The batches to try first, the smallest first."""
+    return tuple(sorted({max(1, -(-batch // part)) for part in PARTS}))
+
+
+def next_size(points: Sequence[Point], batch: int, limit_bytes: int) -> int | None:
+    """The batch to try next; None where the next one might not fit."""
+    done = max((each.batch for each in points), default=0)
+    rest = [each for each in sizes(batch) if each > done]
+    if not rest or (points and points[-1].peak_bytes * rest[0] / done > _SHARE * limit_bytes):
+        return None
+    return rest[0]
+
+
+def nearer_size(line: Line, batch: int, limit_bytes: int, budget_s: float, steps: int) -> int | None:
+    """A larger batch that can be tried alone: the asked one, or half of it; None where both might not fit, or take too long."""
+    for part in NEARER:
+        size = -(-batch // part)
+        seconds = line.last.seconds * steps * size / line.last.batch
+        if size > line.last.batch and seconds <= budget_s and line.at(size).high_bytes <= _SHARE * limit_bytes:
+            return size
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Peaks over batches: through the largest point, with the slope that all of them suggest and the slopes they allow."""
+
+    points: tuple[Point, ...]
+    phase: str = "train"
+
+    @property
+    def last(self) -> Point:
+        """The largest batch that was measured."""
+        return max(self.points, key=lambda each: each.batch)
+
+    def at(self, batch: int) -> Bounds:
+        """The peak at a batch, and the interval it is said to lie in."""
+        known = next((each for each in self.points if each.batch == batch), None)
+        if known is None and batch < self.last.batch:
+            return self._between(batch)
+        start = known or self.last
+        least, likeliest, most = self.slopes()
+        beyond = batch - start.batch
+        wider = _DOUBLING * log2(batch / start.batch)
+        below, above = (each + wider for each in _CHANCE[self.phase])
+        middle = start.peak_bytes + likeliest * beyond
+        low = (start.peak_bytes + least * beyond) * (1 - below)
+        high = (start.peak_bytes + most * beyond) * (1 + above)
+        return Bounds(int(middle), int(low), int(high) + 1)
+
+    def slopes(self) -> tuple[float, float, float]:
+        """Bytes for each further example: the least, the likeliest, the most.
+
+        The likeliest is the middle of all pairs' slopes, each weighed with its distance: one batch at which the allocator
+        happened to give out large chunks does not tilt the line. None is steeper than the line from what stays between steps
+        to the largest point, which is what the step would take if nothing else of it was independent of the batch.
+        """
+        steepest = max(0.0, self.last.peak_bytes - self.last.held_bytes) / self.last.batch
+        pairs = sorted(
+            (min(steepest, max(0.0, (b.peak_bytes - a.peak_bytes) / (b.batch - a.batch))), b.batch - a.batch)
+            for a in self.points
+            for b in self.points
+            if a.batch < b.batch
+        )
+        if not pairs:
+            return 0.0, steepest, steepest
+        return pairs[0][0], _middle(pairs), pairs[-1][0]
+
+    def largest(self, limit_bytes: int) -> int:
+        """The largest batch whose upper bound stays below the limit; 0 where not even one does."""
+        fits, fails = 0, 1
+        while self.at(fails).high_bytes <= limit_bytes:
+            fits, fails = fails, fails * 2
+            if fails > _LARGEST:
+                return fits  # the step does not depend on the batch
+        while fails - fits > 1:
+            middle = (fits + fails) // 2
+            fits, fails = (middle, fails) if self.at(middle).high_bytes <= limit_bytes else (fits, middle)
+        return fits
+
+    def _between(self, batch: int) -> Bounds:
+        """Inside what was measured, a straight line from one point to the next; below the smallest, from what stays."""
+        upper = min((each for each in self.points if each.batch > batch), key=lambda each: each.batch)
+        below_it = [each for each in self.points if each.batch < batch]
+        lower = max(below_it, key=lambda each: each.batch) if below_it else Point(0, upper.held_bytes)
+        part = (batch - lower.batch) / (upper.batch - lower.batch)
+        middle = lower.peak_bytes + part * (upper.peak_bytes - lower.peak_bytes)
+        below, above = _CHANCE[self.phase]
+        low, high = sorted((lower.peak_bytes, upper.peak_bytes))
+        return Bounds(int(middle), int(low * (1 - below)), int(high * (1 + above)) + 1)
+
+
+def _middle(weighed: Sequence[tuple[float, int]]) -> float:
+    """The weighted median of sorted values."""
+    half = sum(weight for _, weight in weighed) / 2
+    reached = accumulate(weight for _, weight in weighed)
+    return next(value for (value, _), sofar in zip(weighed, reached, strict=True) if sofar >= half)
+
+
+def reconciled(traced: StepPeak | None, measured: StepPeak | None) -> StepPeak:
+    """One estimate from two. Where the traced figure lies in the measured interval it is kept, with the interval that both
+    allow; where it does not, real steps are believed, `method` is measured, and `assumed` has the reason."""
+    if traced is None or measured is None:
+        found = traced or measured
+        assert found is not None
+        return found
+    device, host = _one(_device(traced), _device(measured)), _one(traced.host, measured.host)
+    assert device is not None
+    kept = _kept(traced.host, host) if traced.target == "host" else _kept(_device(traced), device)
+    first, second = (traced, measured) if kept else (measured, traced)
+    said = (*_differ(_device(traced), device, "device"), *_differ(traced.host, host, "host"))
+    return replace(
+        traced,
+        peak_bytes=device.bytes,
+        low_bytes=device.low_bytes,
+        high_bytes=device.high_bytes,
+        host=host,
+        method=first.method,
+        largest_batch=second.largest_batch if first.largest_batch is None else first.largest_batch,
+        assumed=tuple(dict.fromkeys((*traced.assumed, *measured.assumed, *said))),
+    )
+
+
+def _device(step: StepPeak) -> Bounds:
+    return Bounds(step.peak_bytes, step.low_bytes, step.high_bytes)
+
+
+def _one(traced: Bounds | None, measured: Bounds | None) -> Bounds | None:
+    if traced is None or measured is None:
+        return traced or measured
+    if not measured.low_bytes <= traced.bytes <= measured.high_bytes:
+        return measured
+    return Bounds(traced.bytes, max(traced.low_bytes, measured.low_bytes), min(traced.high_bytes, measured.high_bytes))
+
+
+def _kept(traced: Bounds | None, chosen: Bounds | None) -> bool:
+    return traced is not None and chosen is not None and traced.bytes == chosen.bytes
+
+
+def _differ(traced: Bounds | None, chosen: Bounds | None, where: str) -> tuple[str, ...]:
+    """The reason, where the traced figure was not kept."""
+    if traced is None or chosen is None or _kept(traced, chosen):
+        return ()
+    told = f"the trace says {size(traced.bytes)} on the {where}, real steps say {size(chosen.bytes)}"
+    return (f"{told}: the steps are believed",)

@@ -1,0 +1,118 @@
+"""A child under a memory limit: what it says is heard, and its death is ours to tell, not to share."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.processes import is_alive
+from crashcart.cli.contained import Ended, held, no_group, run, spare_bytes
+from crashcart.probe.memory import find_groups
+
+HEAD = """
+import json, os, sys, time
+from crashcart.cli.contained import Hold
+hold = Hold(**json.loads(sys.argv[1]))
+answers = os.fdopen(int(sys.argv[2]), "w", buffering=1)
+def say(**answer): answers.write(json.dumps(answer) + "\\n"); answers.flush()
+hold.enter()
+"""
+MOST_BYTES = 1 << 30
+LIMIT_BYTES = 100 << 20
+EATS = "say(before_bytes=hold.begin())\nheld = [bytearray(b'x' * (8 << 20)) for _ in range(30)]\nsay(done=True)\ntime.sleep(0.2)"
+MODES = [
+    pytest.param(True, id="group", marks=pytest.mark.skipif(bool(no_group()), reason=no_group() or "")),
+    pytest.param(False, id="watched", marks=pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")),
+]
+
+
+def child(
+    code: str, grouped: bool = False, timeout_s: float = 20.0, limit_bytes: int | None = None, growth: bool = True
+) -> Ended:
+    with held(MOST_BYTES, limit_bytes, growth, grouped) as hold:
+        assert (hold.group is not None) == grouped
+        return run([sys.executable, "-c", HEAD + code], hold, timeout_s, os.environ)
+
+
+def ends(pid: int) -> bool:
+    """Whether a process that was killed is gone; the kernel may take a moment."""
+    for _ in range(300):
+        if not is_alive(pid):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("grouped", MODES)
+def test_long_answers_and_long_output_are_read_while_it_runs(grouped: bool) -> None:
+    ended = child("print('y' * 3_000_000); say(long='x' * 3_000_000); say(done=True)", grouped)
+    assert (ended.code, ended.by) == (0, "itself")
+    assert len(ended.answers[0]["long"]) == 3_000_000
+    assert ended.answers[1] == {"done": True}
+    assert ended.said.rstrip().endswith("yyy")
+
+
+@pytest.mark.parametrize("grouped", MODES)
+def test_growth_beyond_the_limit_ends_it_and_what_it_said_before_is_kept(grouped: bool) -> None:
+    ended = child(EATS, grouped, limit_bytes=LIMIT_BYTES)
+    assert ended.by == "limit"
+    assert ended.answers[0]["before_bytes"] > 0
+    assert {"done": True} not in ended.answers
+
+
+@pytest.mark.parametrize("grouped", MODES)
+def test_below_the_limit_it_lives(grouped: bool) -> None:
+    ended = child(EATS, grouped, limit_bytes=400 << 20)
+    assert (ended.code, ended.by) == (0, "itself")
+    assert ended.answers[-1] == {"done": True}
+
+
+@pytest.mark.parametrize("grouped", MODES)
+def test_a_limit_on_the_whole_process_counts_what_it_held_before(grouped: bool) -> None:
+    before = "first = bytearray(b'x' * (150 << 20))\n"
+    assert child(before + EATS, grouped, limit_bytes=350 << 20, growth=False).by == "limit"
+    assert child(before + EATS, grouped, limit_bytes=350 << 20, growth=True).by == "itself"
+
+
+@pytest.mark.parametrize("grouped", MODES)
+def test_one_that_hangs_is_ended_with_all_that_it_started(grouped: bool, tmp_path: Path) -> None:
+    code = f"""
+import subprocess
+other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+open({str(tmp_path / "pid")!r}, "w").write(str(other.pid))
+say(trying=1)
+time.sleep(60)
+"""
+    ended = child(code, grouped, timeout_s=8.0)
+    assert (ended.code, ended.by) == (None, "time")
+    assert ended.answers == ({"trying": 1},)
+    assert ends(int((tmp_path / "pid").read_text()))
+
+
+def test_a_death_of_its_own_is_not_taken_for_the_limit() -> None:
+    ended = child("os.abort()", limit_bytes=None)
+    assert (ended.code, ended.by) == (-6, "itself")
+
+
+def test_a_process_that_stays_behind_is_not_waited_for() -> None:
+    code = "import subprocess; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(50)']); say(done=True)"
+    assert child(code).answers == ({"done": True},)
+
+
+@pytest.mark.skipif(bool(no_group()), reason=no_group() or "")
+def test_no_group_is_left_behind() -> None:
+    groups = find_groups(os.getpid())
+    before = {each for group in groups for each in group.path.glob(f"crashcart-fit-{os.getpid()}-*")}
+    child(EATS, True, limit_bytes=LIMIT_BYTES)
+    after = {each for group in groups for each in group.path.glob(f"crashcart-fit-{os.getpid()}-*")}
+    for group in groups:
+        group.close()
+    assert before == after == set()
+
+
+def test_something_is_left_to_the_machine() -> None:
+    assert 0 < spare_bytes() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

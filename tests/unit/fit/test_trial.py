@@ -1,0 +1,174 @@
+"""Real steps in contained children: what they measure, and how they end."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crashcart.cli import contained
+from crashcart.cli.fit_trial import confirmed, measured, verified
+from crashcart.errors import CannotCheckError, UsageError
+from crashcart.step import Verified
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
+
+MB = 1_000_000
+TIMEOUT_S = 100.0
+SOURCE = '''
+import os, time
+import keras
+import tensorflow as tf
+from keras import layers
+
+
+def _model(**options):
+    model = keras.Sequential([keras.Input((64,)), layers.Dense(1024, activation="relu"), layers.Dense(1024), layers.Dense(1)])
+    model.compile("sgd", "mse", **options)
+    return model
+
+
+def plain():
+    return _model()
+
+
+def eager():
+    return _model(run_eagerly=True)
+
+
+def xla():
+    return _model(jit_compile=True)
+
+
+class Looked(layers.Layer):
+    """Looks at the values of its input in Python, where no trace can follow, and refuses what no user would give it."""
+
+    def call(self, x):
+        def look(value):
+            assert float(value[0, 0]) == 7.0, "not the user's own"
+            return value
+        return tf.ensure_shape(tf.py_function(look, [x], tf.float32), (None, 64))
+
+
+def looked_at():
+    model = keras.Sequential([keras.Input((64,)), Looked(), layers.Dense(8)])
+    model.compile("sgd", "mse")
+    rows = tf.fill((5, 64), 7.0), tf.zeros((5, 8))
+    return model, tf.data.Dataset.from_tensors(rows)
+
+
+def dies():
+    os.abort()
+
+
+def hangs():
+    time.sleep(600)
+
+
+def writes():
+    open("written", "w").write("here")
+    raise ValueError("seen")
+'''
+
+
+@pytest.fixture
+def request_for(tmp_path: Path) -> Any:
+    path = tmp_path / "models.py"
+    path.write_text(SOURCE)
+
+    def made(name: str, batch: int = 2048, **options: Any) -> dict[str, Any]:
+        base = {"file": str(path), "name": name, "batch": batch, "phase": "train", "shapes": None}
+        return {**base, "target": "device", "available_bytes": None, **options}
+
+    return made
+
+
+needs_group = pytest.mark.skipif(bool(contained.no_group()), reason=contained.no_group() or "")
+
+
+@pytest.mark.parametrize("name", ["eager", "xla"])
+def test_steps_that_cannot_be_traced_are_measured(request_for: Any, name: str) -> None:
+    request = request_for(name, available_bytes=400 * MB)
+    found = measured(request, None, TIMEOUT_S)
+    assert (found.method, found.batch, found.phase) == ("measured", 2048, "train")
+    assert found.low_bytes <= found.peak_bytes <= found.high_bytes
+    assert found.peak_bytes > 2048 * 1024 * 4 * 2  # both hidden layers at least
+    assert found.host is not None
+    assert found.host.bytes > 10 * MB
+    assert found.largest_batch is not None
+    assert found.largest_batch > 2048
+    assert any("real steps at batch 128, 256" in each for each in found.assumed)
+
+
+def test_a_step_that_fits_the_device_is_confirmed_with_its_peak(request_for: Any) -> None:
+    run = verified(request_for("plain", phase="predict"), 2048, 200 * MB, TIMEOUT_S)
+    assert run.lived
+    assert run.peak_bytes is not None
+    assert 2048 * 1024 * 4 * 2 < run.peak_bytes < 50 * MB
+
+
+def test_the_users_own_data_are_used_where_made_ones_are_refused(request_for: Any) -> None:
+    found = measured(request_for("looked_at", 32), None, TIMEOUT_S)
+    assert any("rows of the given data" in each for each in found.assumed)
+
+
+def test_a_builder_that_dies_is_told(request_for: Any) -> None:
+    with pytest.raises(CannotCheckError, match="ended by SIGABRT before the first step") as caught:
+        measured(request_for("dies"), None, TIMEOUT_S)
+    assert "crashcart run" in caught.value.help
+
+
+def test_a_builder_that_hangs_is_ended(request_for: Any) -> None:
+    with pytest.raises(CannotCheckError, match="time was over, before the first step"):
+        measured(request_for("hangs"), None, 20.0)
+
+
+def test_what_is_wrong_with_the_model_is_told_as_ever(request_for: Any) -> None:
+    with pytest.raises(UsageError, match="has no missing"):
+        measured(request_for("missing"), None, TIMEOUT_S)
+
+
+def test_it_runs_where_the_user_is(request_for: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CannotCheckError, match="seen"):
+        measured(request_for("writes"), None, TIMEOUT_S)
+    assert (tmp_path / "written").read_text() == "here"
+
+
+def test_a_step_that_exceeds_the_device_is_told_with_its_words(request_for: Any) -> None:
+    run = verified(request_for("plain"), 65536, 100 * MB, TIMEOUT_S)
+    assert (run.batch, run.limit_bytes, run.lived, run.peak_bytes) == (65536, 100 * MB, False, None)
+    assert "ResourceExhaustedError" in run.how
+
+
+@pytest.mark.parametrize(
+    ("lives", "found", "tried"), [(100, 100, [100]), (80, 80, [100, 90, 80]), (50, 0, [100, 90, 80])]
+)
+def test_a_batch_that_dies_is_lowered_twice_at_most(
+    monkeypatch: pytest.MonkeyPatch, lives: int, found: int, tried: list[int]
+) -> None:
+    def run(_: Any, batch: int, limit_bytes: int, *rest: Any) -> Verified:
+        return Verified(batch, limit_bytes, batch <= lives)
+
+    monkeypatch.setattr("crashcart.cli.fit_trial.verified", run)
+    batch, runs = confirmed({}, 100, MB, TIMEOUT_S)
+    assert (batch, [each.batch for each in runs]) == (found, tried)
+    assert all(each.lived == (each.batch <= lives) for each in runs)
+
+
+@needs_group
+def test_a_process_that_exceeds_the_host_is_killed_in_its_group(request_for: Any) -> None:
+    request = request_for("plain", target="host")
+    run = verified(request, 65536, 300 * MB, TIMEOUT_S, growth=True)
+    assert not run.lived
+    assert "killed at the limit" in run.how
+    assert "a memory group" in run.how
+    assert verified(request, 64, 300 * MB, TIMEOUT_S, growth=True).lived
+
+
+def test_more_than_is_free_here_is_not_a_verdict(request_for: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crashcart.cli.fit_trial.spare_bytes", lambda: 900 * MB)
+    with pytest.raises(CannotCheckError, match="free here"):
+        verified(request_for("plain", target="host"), 65536, 5000 * MB, TIMEOUT_S)
