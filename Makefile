@@ -10,7 +10,7 @@ LAB_SOURCES := $(wildcard lab/*.json lab/core/*.json lab/src/*.ts lab/schema/* l
 
 CASES ?= ../shared/cases/dev.jsonl
 
-.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-doctor-real bench-fit docs clean
+.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-doctor-real bench-fit calibrate docs clean
 
 .DEFAULT_GOAL := help
 
@@ -83,6 +83,9 @@ bench-doctor-real: $(READY) ## environments built with pip (gigabytes), run, men
 
 bench-fit: $(READY) ## true peaks of real models beside what is estimated without running them
 	$(BIN)/python -m bench.fit --write
+
+calibrate: $(READY) ## fit the estimate of memory on the host to real runs (those not kept yet are run first)
+	$(BIN)/python -m bench.fit.host --all --calibrate --write
 
 docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate
