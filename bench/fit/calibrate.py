@@ -58,8 +58,9 @@ def described(subject: Subject, folder: Path) -> list[Row]:
         truth = known.get(key(subject.name, phase, batch))
         if truth is None:
             continue
-        terms = host.terms(host.parts(graph, phase, cores))
-        row = {"name": subject.name, "family": subject.family, "phase": phase, "batch": batch, "terms": terms}
+        of = host.parts(graph, phase, cores)
+        row = {"name": subject.name, "family": subject.family, "phase": phase, "batch": batch}
+        row |= {"terms": host.terms(of), "built": of.built_bytes}
         found.append(row | {"truth": truth["growth_bytes"], **others[phase, batch]})
     return found
 
@@ -77,7 +78,7 @@ def fitted(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def predicted(row: Row, coefficients: dict[str, float]) -> float:
-    return sum(coefficients[name] * value for name, value in row["terms"].items())
+    return max(row["built"], sum(coefficients[name] * value for name, value in row["terms"].items()))
 
 
 def bounds(ratios: Sequence[float]) -> tuple[float, float]:

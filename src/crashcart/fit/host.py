@@ -20,22 +20,22 @@ from crashcart.fit.walk import Walk
 from crashcart.graph import Graph
 from crashcart.step import Bounds
 
-# The heap of a real run stands still after a few steps; that of the walk after two.
-STEPS = 3
-MOST_OPERATIONS = 60_000
-# `predict` keeps the outputs of all steps and joins them in the end. How many steps there will be is not known; so many were
-# run where the coefficients were fitted.
-PREDICTED_STEPS = 6
+# The heap grows from step to step, and `predict` keeps the outputs of all steps, to join them in the end. How many steps there
+# will be is not known; so many were run where the coefficients were fitted.
+STEPS = 6
+# Where blocks come to lie is chance, in a real process too. Small steps are walked several times, up to so many operations.
+TRIALS = 4
+MOST_OPERATIONS = 40_000
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What the figure is made of."""
 
+    built_bytes: int
+    """The most that is resident for tensors while the variables get their first values."""
     tensors_bytes: int
-    """The most that is resident for variables, batch, activations and scratch."""
-    live_bytes: int
-    """The most of it that is in use at a time."""
+    """The most that is resident for variables, batch, activations, scratch and outputs while steps run."""
     operations: int
     """In the graph and the functions that it calls."""
     variables: int
@@ -69,34 +69,51 @@ def machine_kind(cpu_flags: Collection[str] | None, libc: str | None) -> str:
 
 
 def parts(graph: Graph, phase: str, cores: int) -> Parts:
-    """Walk the step on the C library's allocator."""
-    heap = Heap()
-    walk = Walk(graph, cores, chunks=heap)
+    """Walk a few steps on the C library's allocator, a few times; the figure is the mean."""
+    trials: list[tuple[int, int]] = []
+    operations = 0
+    while len(trials) < TRIALS and operations * (len(trials) + 1) <= MOST_OPERATIONS * max(1, len(trials)):
+        heap = Heap(cores, seed=len(trials))
+        walk = Walk(graph, cores, len(trials), heap)
+        built_bytes, heap.peak_bytes = heap.peak_bytes, heap.resident_bytes
+        _run(walk, heap, phase)
+        trials.append((built_bytes, heap.peak_bytes))
+        operations += walk.operations
+    built, tensors = (sum(each) // len(trials) for each in zip(*trials, strict=True))
+    nodes = sum(len(each.nodes) for each in (graph, *graph.functions.values()))
+    return Parts(built, tensors, nodes, len(graph.variables))
+
+
+def _run(walk: Walk, heap: Heap, phase: str) -> None:
+    """A few steps; `predict` keeps what each gives out, and joins it in the end."""
+    graph = walk.graph
     inputs = [graph.nodes[index].outputs[0] for index in graph.arguments]
-    live = 0
-    for _ in range(STEPS):
-        live = max(live, walk.step(inputs, held=phase == "predict").bytes)
-        if walk.operations > MOST_OPERATIONS:
+    outputs = _outputs(graph) if phase == "predict" else []
+    for number in range(1, STEPS + 1):
+        heap.read(len(inputs))
+        walk.step(inputs, held=phase == "predict")
+        last = number == STEPS or walk.operations > MOST_OPERATIONS
+        for each in outputs * (STEPS - number + 1 if last else 1):
+            heap.allocate(each)
+        if last:
             break
-    collected = _collected_bytes(graph) if phase == "predict" else 0
-    joined = heap.used_bytes + 2 * PREDICTED_STEPS * collected
-    held = (PREDICTED_STEPS - 1) * collected
-    operations = sum(len(each.nodes) for each in (graph, *graph.functions.values()))
-    return Parts(max(heap.peak_bytes + held, joined), live + held, operations, len(graph.variables))
+    for each in outputs:
+        heap.allocate(STEPS * each)
+
+
+def _outputs(graph: Graph) -> list[int]:
+    found = (graph.nodes[index].outputs[number].bytes for index, number in graph.results)
+    return [each for each in found if each]
 
 
 def grown_bytes(of: Parts, coefficients: Mapping[str, float]) -> float:
-    """The sum of the parts, each with its coefficient."""
-    return sum(coefficients[name] * value for name, value in terms(of).items())
+    """The most of the steps, with all that they need besides, and of the time before them."""
+    return max(of.built_bytes, sum(coefficients[name] * value for name, value in terms(of).items()))
 
 
 def terms(of: Parts) -> dict[str, float]:
     """What each coefficient is multiplied with."""
-    return {
-        "fixed": 1.0,
-        "tensors": float(of.tensors_bytes),
-        "operation": float(of.operations),
-    }
+    return {"fixed": 1.0, "tensors": float(of.tensors_bytes), "operation": float(of.operations)}
 
 
 @cache
@@ -108,7 +125,3 @@ def facts() -> Any:
 def _like(phase: str) -> str:
     """Evaluation runs the same operations as prediction, and the loss."""
     return "train" if phase == "train" else "predict"
-
-
-def _collected_bytes(graph: Graph) -> int:
-    return sum(graph.nodes[index].outputs[number].bytes or 0 for index, number in graph.results)
