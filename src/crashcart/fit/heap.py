@@ -51,7 +51,7 @@ class Heap(Chunks):
         """A step begins: the next so many blocks are asked for by the thread that makes the batches. What was before the first
         step was asked for by the main thread."""
         self._of_reader = blocks
-        self._thread = self._thread or 2
+        self._thread = self._random.randrange(2, len(self._arenas))
 
     def allocate(self, requested_bytes: int) -> int:
         """The address of a block of at least that size."""

@@ -61,11 +61,15 @@ def caveat(cores: int, machine: str | None) -> str | None:
 
 
 def machine_kind(cpu_flags: Collection[str] | None, libc: str | None) -> str:
-    """What decides on kernels and allocator: with these instructions TensorFlow takes oneDNN's kernels, with its own scratch."""
+    """What decides on kernels and allocator. With these instructions TensorFlow takes oneDNN's kernels, which have scratch of
+    their own; from 2.38 on the C library places aligned blocks with less waste."""
     flags = cpu_flags or ()
     onednn = any(each in flags for each in ("avx512_vnni", "avx512_bf16", "amx_tile", "avx_vnni"))
     kernels = "oneDNN" if onednn else "Eigen" if "avx2" in flags else "other"
-    return f"{kernels} kernels, {(libc or 'unknown').split()[0]} malloc"
+    name, _, version = (libc or "unknown").partition(" ")
+    numbers = tuple(int(each) for each in version.split(".") if each.isdigit())
+    when = "" if name != "glibc" else " from 2.38 on" if numbers >= (2, 38) else " before 2.38"
+    return f"{kernels} kernels, malloc of {name}{when}"
 
 
 def parts(graph: Graph, phase: str, cores: int) -> Parts:
