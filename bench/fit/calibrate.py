@@ -116,10 +116,7 @@ def facts(found: dict[str, list[Row]]) -> dict[str, Any]:
         "elsewhere": ELSEWHERE,
         "most_times_cores": MOST_TIMES_CORES,
         "residuals": {
-            phase: {
-                f"{row['name']} at {row['batch']}": round(row["left_out"] / row["truth"] - 1, 4)
-                for row in rows
-            }
+            phase: {f"{row['name']} at {row['batch']}": round(row["left_out"] / row["truth"] - 1, 4) for row in rows}
             for phase, rows in found.items()
         },
     }

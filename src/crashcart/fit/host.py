@@ -13,9 +13,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from math import prod
 from typing import Any
 
 from crashcart.fit.heap import Heap
+from crashcart.fit.values import Buffer
 from crashcart.fit.walk import Walk
 from crashcart.graph import Graph
 from crashcart.step import Bounds
@@ -56,7 +58,9 @@ def caveat(cores: int, machine: str | None) -> str | None:
     if machine is not None and machine != known["kind"]:
         return f"memory on the host was measured on {known['kind']}, and this is {machine}: its bounds are wider"
     if cores > known["cores"] * facts()["most_times_cores"]:
-        return f"memory on the host was measured with {known['cores']} cores, and here are {cores}: its bounds are wider"
+        return (
+            f"memory on the host was measured with {known['cores']} cores, and here are {cores}: its bounds are wider"
+        )
     return None
 
 
@@ -78,7 +82,7 @@ def parts(graph: Graph, phase: str, cores: int) -> Parts:
     operations = 0
     while len(trials) < TRIALS and operations * (len(trials) + 1) <= MOST_OPERATIONS * max(1, len(trials)):
         heap = Heap(cores, seed=len(trials))
-        walk = Walk(graph, cores, len(trials), heap)
+        walk = _Touching(graph, cores, len(trials), heap)
         built_bytes, heap.peak_bytes = heap.peak_bytes, heap.resident_bytes
         _run(walk, heap, phase)
         trials.append((built_bytes, heap.peak_bytes))
@@ -86,6 +90,33 @@ def parts(graph: Graph, phase: str, cores: int) -> Parts:
     built, tensors = (sum(each) // len(trials) for each in zip(*trials, strict=True))
     nodes = sum(len(each.nodes) for each in (graph, *graph.functions.values()))
     return Parts(built, tensors, nodes, len(graph.variables))
+
+
+class _Touching(Walk):
+    """A walk that counts of scratch only what is written to: kernels ask for columns of as many images as fill a cache, and fill
+    those of the images that there are."""
+
+    def __init__(self, graph: Graph, cores: int, seed: int, heap: Heap) -> None:
+        self._columns = _columns(graph)
+        super().__init__(graph, cores, seed, heap)
+
+    def _new(self, name: str, kind: str, count_bytes: int) -> Buffer:
+        most = self._columns.get(name, count_bytes) if kind == "scratch" else count_bytes
+        return super()._new(name, kind, min(count_bytes, most))
+
+
+def _columns(graph: Graph) -> dict[str, int]:
+    """What the columns of the whole batch take, by the gradient of a convolution."""
+    found = {}
+    for node in graph.nodes:
+        if not node.op.startswith(("Conv2DBackprop", "Conv3DBackprop")):
+            continue
+        tensors = [graph.nodes[index].outputs[number] for index, number in node.inputs]
+        kernel = (node.outputs[0] if "Filter" in node.op else tensors[1]).shape
+        gradient = tensors[2].shape
+        if kernel is not None and gradient is not None:
+            found[node.name] = prod((*gradient[:-1], *kernel[:-1])) * tensors[2].item_bytes
+    return found
 
 
 def _run(walk: Walk, heap: Heap, phase: str) -> None:

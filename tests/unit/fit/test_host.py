@@ -107,7 +107,9 @@ def test_with_many_more_cores_it_is_said_too() -> None:
         (None, None, "other kernels, malloc of unknown"),
     ],
 )
-def test_the_kind_of_a_machine_is_told_from_its_flags_and_library(flags: set[str] | None, libc: str | None, kind: str) -> None:
+def test_the_kind_of_a_machine_is_told_from_its_flags_and_library(
+    flags: set[str] | None, libc: str | None, kind: str
+) -> None:
     assert host.machine_kind(flags, libc) == kind
 
 
@@ -152,6 +154,8 @@ print(json.dumps([grown, found.low_bytes, found.high_bytes]))
 def test_a_real_model_grows_by_about_as_much() -> None:
     pytest.importorskip("tensorflow")
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", REAL], stdout=subprocess.PIPE, env=environment, check=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", REAL], stdout=subprocess.PIPE, env=environment, check=True
+    )
     grown, low, high = json.loads(done.stdout.splitlines()[-1])
     assert low * 0.6 < grown < high * 1.4
