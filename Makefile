@@ -90,6 +90,9 @@ bench-fit: $(READY) ## true peaks of real models beside what is estimated; runs 
 calibrate: $(READY) ## measure what processes grow by on the host, and fit the estimate of it to that
 	$(BIN)/python -m bench.fit.host --all --calibrate --write
 
+calibrate: $(READY) ## fit the estimate of memory on the host to real runs (those not kept yet are run first)
+	$(BIN)/python -m bench.fit.host --all --calibrate --write
+
 docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate
 

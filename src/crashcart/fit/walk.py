@@ -54,10 +54,10 @@ class Frame:
 class Walk:
     """One device: its allocator, its variables, and the step that runs on it."""
 
-    def __init__(self, graph: Graph, cores: int = 2, seed: int = 0) -> None:
+    def __init__(self, graph: Graph, cores: int = 2, seed: int = 0, chunks: Chunks | None = None) -> None:
         self.graph = graph
         self.cores = cores
-        self.chunks = Chunks()
+        self.chunks = Chunks() if chunks is None else chunks
         self.peak = Peak()
         self.timeline: list[tuple[str, int]] = []
         self.target_bytes: int | None = None

@@ -1,0 +1,153 @@
+"""Fit the coefficients of the host's estimate to real growths, and tell how well they do on families they were not fitted on.
+
+    make calibrate    (python -m bench.fit.host --calibrate --write)
+
+Least squares on the relative error, by phase, with no coefficient below zero. Each family is left out in turn: the errors that
+are told, and the bounds, are those on the family left out. The facts are written beside the estimate (`fit/host.json`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pickle
+import statistics
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.fit.host import key, machine, stored, traced, versions
+from bench.fit.manifest import PHASES, Subject
+from bench.report import table
+from crashcart.fit import host
+
+FACTS = Path(host.__file__).with_name("host.json")
+# Truth may lie above the upper bound in 2 of 100 runs.
+COVERED = 0.98
+# Growth below the lower bound does no harm; so many of 100 runs may have it.
+COVERED_BELOW = 0.95
+# Elsewhere (other kernels, another allocator, many more cores) nothing was measured: a guess, on each side.
+ELSEWHERE = 0.25
+MOST_TIMES_CORES = 4
+Row = dict[str, Any]
+
+
+def calibrate(subjects: Sequence[Subject], folder: Path, write: bool) -> None:
+    """Fit, tell, and keep."""
+    rows = [row for subject in subjects for row in described(subject, folder)]
+    found = {phase: [row for row in rows if row["phase"] == phase] for phase in PHASES}
+    for each in found.values():
+        judge(each)
+    print(summary(rows))
+    for row in sorted(rows, key=lambda row: row["left_out"] / row["truth"]):
+        print(line(row))
+    if write:
+        FACTS.write_text(json.dumps(facts(found), indent=1) + "\n", encoding="utf-8")
+
+
+def described(subject: Subject, folder: Path) -> list[Row]:
+    """What the estimate knows of each measured row, beside the truth."""
+    known, cores = stored(), os.cpu_count() or 1
+    graphs, others = pickle.loads(traced(subject, folder).read_bytes())
+    found = []
+    for (phase, batch), graph in graphs.items():
+        truth = known.get(key(subject.name, phase, batch))
+        if truth is None:
+            continue
+        of = host.parts(graph, phase, cores)
+        row = {"name": subject.name, "family": subject.family, "phase": phase, "batch": batch}
+        row |= {"terms": host.terms(of), "built": of.built_bytes}
+        found.append(row | {"truth": truth["growth_bytes"], **others[phase, batch]})
+    return found
+
+
+def fitted(rows: Sequence[Row]) -> dict[str, float]:
+    """Least squares on the relative error; a coefficient that would be negative is left out."""
+    names = list(rows[0]["terms"])
+    while True:
+        matrix = np.array([[row["terms"][name] / row["truth"] for name in names] for row in rows])
+        solved = np.linalg.lstsq(matrix, np.ones(len(rows)), rcond=None)[0]
+        if (solved >= 0).all():
+            break
+        names.pop(int(np.argmin(solved * np.abs(matrix).mean(0))))
+    return {name: 0.0 for name in rows[0]["terms"]} | dict(zip(names, map(float, solved), strict=True))
+
+
+def predicted(row: Row, coefficients: dict[str, float]) -> float:
+    return max(row["built"], sum(coefficients[name] * value for name, value in row["terms"].items()))
+
+
+def bounds(ratios: Sequence[float]) -> tuple[float, float]:
+    """How far below and above the figure the truth may lie, from the ratios of truth to figure on families left out."""
+    ordered = sorted(ratios)
+    last = len(ordered) - 1
+    above = ordered[min(last, math.ceil((len(ordered) + 1) * COVERED) - 1)]
+    below = ordered[max(0, math.floor((len(ordered) + 1) * (1 - COVERED_BELOW)) - 1)]
+    return max(0.0, 1 - below), max(0.0, above - 1)
+
+
+def judge(rows: Sequence[Row]) -> None:
+    """Add to the rows of one phase: the figure in sample, the figure without the own family, and bounds without it."""
+    everywhere = fitted(rows)
+    for family in sorted({row["family"] for row in rows}):
+        coefficients = fitted([row for row in rows if row["family"] != family])
+        for row in rows:
+            if row["family"] == family:
+                row["figure"], row["left_out"] = predicted(row, everywhere), predicted(row, coefficients)
+    for row in rows:
+        others = [each["truth"] / each["left_out"] for each in rows if each["family"] != row["family"]]
+        row["below"], row["above"] = bounds(others)
+
+
+def facts(found: dict[str, list[Row]]) -> dict[str, Any]:
+    """What the estimate reads, with where it comes from and how well it does."""
+    ratios = {phase: [row["truth"] / row["left_out"] for row in rows] for phase, rows in found.items()}
+    return {
+        "measured": date.today().isoformat(),
+        "versions": versions(),
+        "machine": {"cores": os.cpu_count(), "kind": machine().partition(" cores, ")[2]},
+        "rows": sum(map(len, found.values())),
+        "coefficients": {phase: fitted(rows) for phase, rows in found.items()},
+        "bounds": {phase: [round(each, 4) for each in bounds(ratios[phase])] for phase in found},
+        "elsewhere": ELSEWHERE,
+        "most_times_cores": MOST_TIMES_CORES,
+        "residuals": {
+            phase: {f"{row['name']} at {row['batch']}": round(row["left_out"] / row["truth"] - 1, 4) for row in rows}
+            for phase, rows in found.items()
+        },
+    }
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Errors in sample and on the family left out, the bounds, and what people use today."""
+    head = ["rows", "number", "in sample", "90 of 100", "family left out", "90 of 100"]
+    head += ["truth above the upper bound", "below the lower", "width", "4 × weights", "layer outputs"]
+    body = []
+    for title in (*PHASES, "all"):
+        chosen = [row for row in rows if title in ("all", row["phase"])]
+        if not chosen:
+            continue
+        above = sum(row["truth"] > row["left_out"] * (1 + row["above"]) for row in chosen)
+        below = sum(row["truth"] < row["left_out"] * (1 - row["below"]) for row in chosen)
+        width = statistics.median((row["below"] + row["above"]) / 2 for row in chosen)
+        body.append([title, str(len(chosen)), *_spread(chosen, "figure"), *_spread(chosen, "left_out")])
+        body[-1] += [f"{above} of {len(chosen)}", f"{below} of {len(chosen)}", f"±{width:.1%}"]
+        body[-1] += [_spread(chosen, "times_four")[0], _spread(chosen, "outputs")[0]]
+    return table(head, body)
+
+
+def _spread(rows: Sequence[Row], what: str) -> list[str]:
+    errors = sorted(abs(row[what] / row["truth"] - 1) for row in rows)
+    return [f"{statistics.median(errors):.1%}", f"{errors[min(len(errors) - 1, int(0.9 * len(errors)))]:.1%}"]
+
+
+def line(row: Row) -> str:
+    parts = "  ".join(f"{name} {value / 1e6:.1f}" for name, value in row["terms"].items() if name != "fixed")
+    return (
+        f"{row['name']:<15} {row['phase']:<8} {row['batch']:>5}  truth {row['truth'] / 1e6:7.1f} MB  "
+        f"left out {row['left_out'] / row['truth'] - 1:+7.1%}  in sample {row['figure'] / row['truth'] - 1:+7.1%}  {parts}"
+    )
