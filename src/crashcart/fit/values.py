@@ -5,8 +5,6 @@ Covers: buffers with their references, values that point to them. Does not cover
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from crashcart.graph import Tensor
 
 
@@ -21,14 +19,19 @@ class Buffer:
         self.items: list[Value] | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor at run time: its buffer (None where it takes no memory of its own), its shape, its number if known."""
+    """A tensor at run time: its buffer (None where it takes no memory of its own), its shape, its number if known. Never
+    changed once made; a plain class, since a step makes hundreds of thousands."""
 
-    buffer: Buffer | None
-    tensor: Tensor
-    number: int | None = None
-    variable: str | None = None
+    __slots__ = ("buffer", "number", "tensor", "variable")
+
+    def __init__(
+        self, buffer: Buffer | None, tensor: Tensor, number: int | None = None, variable: str | None = None
+    ) -> None:
+        self.buffer = buffer
+        self.tensor = tensor
+        self.number = number
+        self.variable = variable
 
     @property
     def items(self) -> list[Value] | None:

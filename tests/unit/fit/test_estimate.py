@@ -38,3 +38,33 @@ def test_an_estimate_has_bounds_around_it_and_says_what_is_held() -> None:
     assert found.low_bytes < found.peak_bytes < found.high_bytes
     assert found.kinds["input"] == big.bytes
     assert found.largest[0].bytes == big.bytes
+
+
+def test_few_looks_are_enough_on_a_line() -> None:
+    looked: list[int] = []
+
+    def peak(batch: int) -> int:
+        looked.append(batch)
+        return 70_000 + 1000 * batch
+
+    assert largest_batch(peak, {64: 70_000 + 64_000}, 2_000_500) in range(1910, 1931)
+    assert len(looked) <= 3
+
+
+def test_the_batch_that_is_found_was_itself_looked_at_and_fits() -> None:
+    looked: dict[int, int] = {}
+
+    def peak(batch: int) -> int:
+        looked[batch] = 5000 + 10 * batch + (batch % 7) * 40
+        return looked[batch]
+
+    found = largest_batch(peak, {32: 5320}, 9000)
+    assert looked[found] <= 9000
+    assert found >= 340
+
+
+def test_the_middle_of_a_step_is_told_by_moments() -> None:
+    big = Tensor((1 << 20,), 4)
+    nodes = (Node("x", "Placeholder", outputs=(big,)), Node("y", "MatMul", ((0, 0),), outputs=(big,)))
+    found = estimate(Graph(nodes, (0,)), "predict", 8, cores=2)
+    assert max(sum(each.held.values()) for each in found.moments) == found.peak_bytes
