@@ -154,10 +154,22 @@ def _waiting(nodes: list[Node]) -> tuple[list[int], list[list[int]]]:
     for index, node in enumerate(nodes):
         for source, _ in node.inputs:
             readers[source].append(index)
+    for each in readers:
+        each.sort(key=lambda index: _rank(nodes[index]))
     for index, node in enumerate(nodes):
         for source in node.waits:
             readers[source].append(index)
     return pending, readers
+
+
+def _rank(node: Node) -> int:
+    """Where an operation stands among the readers of a tensor. The graph's optimizer leaves them in an order of its own, which
+    is not that of the trace; in the logs of five steps it was, in 10 of 13 layers: the gradient of a layer's input, of its weights,
+    of its bias; and in all of Adam's updates the first moment before the second."""
+    if node.op == "BiasAddGrad":
+        return 2
+    of_weights = "BackpropFilter" in node.op or ("MatMul" in node.op and node.name.endswith("_1"))
+    return 1 if of_weights or node.op == "Square" else 0
 
 
 def _output(node: Node, number: int) -> Tensor:
