@@ -24,6 +24,7 @@ from pathlib import Path
 from bench.fit.manifest import PHASES, SUBJECTS, Subject
 from bench.fit.truth import key, stored
 from bench.report import table
+from crashcart.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,14 @@ def rows(subjects: Iterable[Subject], folder: Path) -> Iterable[Row]:
                 yield Row(subject, phase, batch, truth["peak_bytes"], found.peak_bytes)
 
 
-def graph_of(subject: Subject, phase: str, batch: int, folder: Path) -> object:
+def graph_of(subject: Subject, phase: str, batch: int, folder: Path) -> Graph | None:
     """The graph at a batch, traced in a child where it is not kept; None where that failed."""
     path = folder / f"{subject.name}-{phase}-{batch}.pkl"
     if not path.exists():
         code = f"from bench.fit.bounds import child; child({subject.name!r}, {phase!r}, {str(folder)!r})"
         subprocess.run([sys.executable, "-c", code], env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}, timeout=1800)
-    return pickle.loads(path.read_bytes()) if path.exists() else None
+    found: Graph | None = pickle.loads(path.read_bytes()) if path.exists() else None
+    return found
 
 
 def child(name: str, phase: str, folder: str) -> None:

@@ -67,8 +67,9 @@ class Chunks:
         self.used_bytes += chunk.bytes
         if self.used_bytes > self.peak_bytes:
             self.peak_bytes = self.used_bytes
-        self._used[chunk.address] = chunk
-        return chunk.address
+        address: int = chunk.address
+        self._used[address] = chunk
+        return address
 
     def free(self, address: int) -> None:
         """Give a chunk back; free neighbours become one."""

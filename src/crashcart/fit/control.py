@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING
 
 from crashcart.fit.values import LIST, NOTHING, Value
@@ -19,14 +20,40 @@ Special = Callable[["Walk", Node, list[Value]], list[Value]]
 MOST_TURNS = 100_000
 
 
-def guessed(inputs: list[Value], tensor: Tensor) -> Tensor:
-    """A tensor whose shape the trace does not tell: as large as the largest input, which is right for what works element
-    by element and above the truth for what reduces."""
-    known = [each.tensor for each in inputs if each.tensor.bytes is not None and each.tensor.item_bytes]
+_SHAPED_BY = {"StridedSliceGrad": 0, "Fill": 0, "Reshape": 1, "BroadcastTo": 1}
+"""The input that tells the shape of the output."""
+
+
+def guessed(node: Node, inputs: list[Value], tensor: Tensor) -> Tensor:
+    """A tensor whose shape the trace does not tell: that which an input tells, or all inputs side by side, or else as large as
+    the largest input, which is right for what works element by element and above the truth for what reduces."""
+    at = _SHAPED_BY.get(node.op)
+    told = inputs[at].tells if at is not None and at < len(inputs) else None
+    if told is not None:
+        return Tensor(told, tensor.item_bytes)
+    known = [each.tensor for each in inputs if each.tensor.shape is not None and each.tensor.item_bytes]
     if not known:
         return Tensor((), tensor.item_bytes)
-    largest = max(known, key=lambda each: each.bytes or 0)
-    return Tensor(largest.shape, tensor.item_bytes)
+    if node.op == "ConcatV2":
+        return Tensor((sum(prod(each.shape or ()) for each in known[:-1]),), tensor.item_bytes)
+    return Tensor(max((each.shape or () for each in known), key=prod), tensor.item_bytes)
+
+
+def _shape(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    given = zip(inputs, node.outputs, strict=False)
+    return [Value(walk.allocate(node.name, "other", each), each, tells=value.tensor.shape) for value, each in given]
+
+
+def _variable_shape(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """Of a variable only the size is known, which is what matters here."""
+    buffer = walk.variables.get(inputs[0].variable or "")
+    tells = None if buffer is None else (buffer.bytes // 4,)
+    return [Value(walk.allocate(node.name, "other", node.outputs[0]), node.outputs[0], tells=tells)]
+
+
+def _element_shape(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    tells = next((each.tensor.shape for each in inputs[0].items or () if each.tensor.item_bytes), None)
+    return [Value(walk.allocate(node.name, "other", Tensor((len(tells or ()),), 4)), Tensor((0,), 4), tells=tells)]
 
 
 def _constant(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
@@ -163,6 +190,36 @@ def _unstack(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
     return [Value(buffer, LIST)]
 
 
+def _zero_list(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """Zeros for each element: the gradient of a list that nothing else was computed for."""
+    buffer = walk.new_list(node.name)
+    buffer.items = [
+        Value(walk.allocate(node.name, "gradients", each.tensor), each.tensor) for each in inputs[0].items or ()
+    ]
+    return [Value(buffer, LIST)]
+
+
+def _list_sum(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """Element by element; what only one list has is shared with it."""
+    buffer = walk.new_list(node.name)
+    longest = max((each.items or [] for each in inputs), key=len)
+    buffer.items = []
+    for at in range(len(longest)):
+        found = [each.items[at] for each in inputs if each.items and at < len(each.items)]
+        own = [each for each in found if each.buffer is not None]
+        if len(own) < 2:
+            buffer.items.append(Value(walk.keep((own or found)[0].buffer), (own or found)[0].tensor))
+        else:
+            buffer.items.append(Value(walk.allocate(node.name, "gradients", own[0].tensor), own[0].tensor))
+    return [Value(buffer, LIST)]
+
+
+def special_of(node: Node) -> Special | None:
+    """How the operation is run if it is none of the ordinary kernels."""
+    is_list = bool(node.outputs) and not node.outputs[0].item_bytes
+    return SPECIAL.get(node.op) or (_OF_LISTS.get(node.op) if is_list else None)
+
+
 def _length(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
     items = inputs[0].items
     return [Value(None, Tensor((), 4), None if items is None else len(items))]
@@ -219,6 +276,10 @@ SPECIAL: dict[str, Special] = {
     "ResourceScatterAdd": _update,
     "ResourceScatterSub": _update,
     "ResourceScatterUpdate": _update,
+    "Shape": _shape,
+    "ShapeN": _shape,
+    "VariableShape": _variable_shape,
+    "TensorListElementShape": _element_shape,
     "NoOp": _nothing,
     "Assert": _nothing,
     "EmptyTensorList": _empty_list,
@@ -238,3 +299,6 @@ SPECIAL: dict[str, Special] = {
     "PartitionedCall": _call,
     "StatefulPartitionedCall": _call,
 }
+
+_OF_LISTS: dict[str, Special] = {"ZerosLike": _zero_list, "AddN": _list_sum, "AddV2": _list_sum}
+"""Kernels that are ordinary ones for tensors."""

@@ -88,7 +88,7 @@ def largest_batch(peak_at: Callable[[int], int], known: dict[int, int], limit_by
         fails = min((batch for batch, peak in known.items() if peak > limit_bytes and batch > fits), default=0)
         near = fits + max(1, fits // 100)
         guess = _meets(known, limit_bytes)
-        if fails and fails <= near or (fits and len(known) > 1 and fits <= guess < near):
+        if (fails and fails <= near) or (fits and len(known) > 1 and fits <= guess < near):
             break
         guess = max(guess, fits + 1)
         if fails:

@@ -162,7 +162,7 @@ _BYTES_PER_CHANNEL_S = 5e7
 _FLOPS_PER_S = 6e10
 _SLOWER_FLOPS_PER_S = {
     "Conv2DBackpropInput": 1.5e10,
-    "Conv2DBackpropFilter": 1.2e10,
+    "Conv2DBackpropFilter": 1e10,
     "Conv3D": 1e10,
     "Conv3DBackpropInputV2": 5e9,
     "Conv3DBackpropFilterV2": 5e9,
@@ -170,8 +170,8 @@ _SLOWER_FLOPS_PER_S = {
     "DepthwiseConv2dNativeBackpropInput": 4e9,
     "DepthwiseConv2dNativeBackpropFilter": 3e9,
 }
-# The gradient of a dense layer's input reads the weights across: of 16 x 4096 by 4096 x 4096 it took four times as long as that of
-# the weights.
+# The gradient of a dense layer's input reads the weights across: of 16 x 4096 by 4096 x 4096 it took four times as long as
+# that of the weights.
 _TRANSPOSED_BYTES_PER_S = 3e8
 _LEAST_S = 1e-6
 

@@ -29,7 +29,9 @@ class Loop:
         attributes = parent.plan.nodes[index].attributes
         self._walk, self._parent, self._index = walk, parent, index
         self._condition, self._body = walk.plan_of(attributes["cond"]), walk.plan_of(attributes["body"])
-        self._asked = [bool(self._condition.owed[self._condition.first_slot[each]]) for each in self._condition.arguments]
+        self._asked = [
+            bool(self._condition.owed[self._condition.first_slot[each]]) for each in self._condition.arguments
+        ]
         self._handed: list[Value | None] = [None] * len(self._body.arguments)
         self._frames: dict[int, Frame] = {}
         self._turns = 0

@@ -23,8 +23,8 @@ Item = tuple["Frame", int]
 
 # A kernel is cut into pieces for several threads when it takes longer than this (Eigen: 100 000 cycles).
 IN_PIECES_S = 4e-5
-# Pieces of a short kernel stand behind those of a long one that runs beside it. In the log of a step of two large products, element-
-# wise operations of half a millisecond took 1/10 to 1/5 of the product that they ran beside.
+# Pieces of a short kernel stand behind those of a long one that runs beside it. In the log of a step with two large products,
+# operations of half a millisecond each took 1/10 to 1/5 of what was left of the product that they ran beside.
 MOST_WAIT = 0.3
 
 

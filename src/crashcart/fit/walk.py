@@ -140,7 +140,7 @@ class Walk:
 
     def _seen(self, node: Node, inputs: list[Value]) -> Known:
         """What is known of an operation now that its inputs are there."""
-        outputs = [control.guessed(inputs, each) if each.shape is None else each for each in node.outputs]
+        outputs = [control.guessed(node, inputs, each) if each.shape is None else each for each in node.outputs]
         return Known(replace(node, outputs=tuple(outputs)), [each.tensor for each in inputs], self.cores)
 
     def finish(self, frame: Frame, index: int) -> list[Item]:
@@ -201,7 +201,7 @@ class Walk:
         found = []
         for each, tensor in zip(inputs, node.outputs, strict=False):
             seen = tensor if tensor.shape is not None else each.tensor
-            found.append(Value(self.keep(each.buffer), seen, each.number, each.variable))
+            found.append(Value(self.keep(each.buffer), seen, each.number, each.variable, each.tells))
         return found
 
     def _allocated(self, plan: Plan, index: int, inputs: list[Value], known: Known) -> list[Value]:
@@ -295,8 +295,6 @@ class Walk:
         for each in passing:
             self.drop(each)
         return buffer
-
-
 
 
 def _dying(node: Node, inputs: list[Value], wanted: Tensor, count_bytes: int) -> Buffer | None:

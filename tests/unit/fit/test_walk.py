@@ -284,9 +284,9 @@ def test_under_a_limit_a_worker_waits_for_what_another_frees() -> None:
     big = Tensor((MIB // 4,), 4)
     large = Graph(tuple(Node(each.name, each.op, each.inputs, outputs=(big,)) for each in nodes), (0,))
     assert Walk(graph, cores=2).step([BIG]).bytes >= 3 * UNIT
-    Walk(large, cores=2, chunks=Chunks(2 * MIB + MIB // 2)).step([big])
+    Walk(large, cores=2, chunks=Chunks(3 * MIB)).step([big])
     with pytest.raises(FullError):
-        Walk(large, cores=2, chunks=Chunks(MIB + MIB // 2)).step([big])
+        Walk(large, cores=2, chunks=Chunks(2 * MIB + MIB // 2)).step([big])
 
 
 def test_the_moments_of_a_step_have_its_peak_and_are_few() -> None:
