@@ -18,9 +18,10 @@ from crashcart.step import StepPeak
 
 # The most of steps 2 to 5 is what the allocator's peak is measured over; the first step finds an empty allocator.
 STEPS = 5
-TRIALS = {"train": 3, "evaluate": 1, "predict": 1}
-# A further trial of a step with so many operations would take seconds, and differ by little.
-MOST_OPERATIONS = 60_000
+# Which operation ends first is chance. In small steps the peak depends much on it, and many trials cost little; in large ones
+# they would take seconds, and differ by little.
+TRIALS = 9
+MOST_OPERATIONS = 40_000
 LARGEST_NAMED = 5
 BELOW = {"train": 0.89, "evaluate": 0.95, "predict": 0.95}
 ABOVE = {"train": 1.12, "evaluate": 1.08, "predict": 1.08}
@@ -31,7 +32,7 @@ def estimate(graph: Graph, phase: str, batch: int, cores: int) -> StepPeak:
     plans = Plans(graph, cores)
     trials: list[Journal] = []
     operations = 0
-    while len(trials) < TRIALS[phase] and operations <= MOST_OPERATIONS:
+    while len(trials) < TRIALS and operations <= MOST_OPERATIONS:
         walk = Walk(graph, cores, seed=len(trials), plans=plans)
         trials.append(most_held(walk, phase))
         operations += walk.operations

@@ -67,7 +67,7 @@ class Known:
 
     def __init__(self, node: Node, inputs: list[Tensor], cores: int) -> None:
         self.alias = bool(inputs) and kernels.is_alias(node, inputs)
-        self.reuses = node.op in kernels.REUSERS
+        self.reuses = kernels.reusing_output(node.op)
         self.scratch_bytes = kernels.scratch_bytes(node, inputs, cores)
         self.seconds = kernels.seconds(node, inputs)
         self.outputs = [(each, each.bytes or 0) for each in node.outputs]

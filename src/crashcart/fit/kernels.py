@@ -48,15 +48,24 @@ _BINARY = _names(
     Xlogy Xdivy Atan2 SigmoidGrad TanhGrad SqrtGrad RsqrtGrad ReciprocalGrad InvGrad ReluGrad Relu6Grad EluGrad
     SeluGrad SoftplusGrad SoftsignGrad LeakyReluGrad BiasAdd Select SelectV2 ClipByValue AddN LogicalAnd
     LogicalOr BitwiseAnd BitwiseOr AccumulateNV2 FusedBatchNormV3 FusedBatchNormGradV3
-    TensorScatterUpdate TensorScatterAdd BiasAddV1 SoftmaxCrossEntropyWithLogits
+    TensorScatterUpdate TensorScatterAdd BiasAddV1
     """
 )
 REUSERS = _UNARY | _BINARY
 """The output is written into an input of the same size that nobody else needs."""
 
 
-FIRST_ONLY = _names("FusedBatchNormV3 FusedBatchNormGradV3")
+LOSSES = _names("SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits")
+"""Their second output, the gradient, is written into the first input."""
+
+FIRST_ONLY = LOSSES | _names("FusedBatchNormV3 FusedBatchNormGradV3")
 """Of these only the first input is written into."""
+
+
+def reusing_output(op: str) -> int | None:
+    """The number of the output that may be written into an input; None where none is."""
+    return 1 if op in LOSSES else 0 if op in REUSERS else None
+
 
 CHEAP = _names(
     """

@@ -207,12 +207,13 @@ class Walk:
     def _allocated(self, plan: Plan, index: int, inputs: list[Value], known: Known) -> list[Value]:
         node = plan.nodes[index]
         found: list[Value] = []
-        for tensor, count_bytes in known.outputs:
-            buffer = self.keep(_dying(node, inputs, tensor, count_bytes)) if known.reuses and not found else None
+        for output, (tensor, count_bytes) in enumerate(known.outputs):
+            reuses = output == known.reuses
+            buffer = self.keep(_dying(node, inputs, tensor, count_bytes)) if reuses else None
             if buffer is None and count_bytes:
                 buffer = self._new(node.name, plan.kinds[index], count_bytes)
             number = None
-            if plan.counts[index] and not found:
+            if plan.counts[index] and not output:
                 number = node.value if node.value is not None else control.counted(node, inputs)
             found.append(Value(buffer, tensor, number))
         return found

@@ -304,3 +304,32 @@ def test_the_kinds_of_a_moment_add_up_to_what_is_held() -> None:
     top = max(found.moments(), key=lambda each: sum(each.held.values()))
     assert top.held["weights"] >= UNIT
     assert sum(top.held.values()) == found.bytes
+
+
+def test_the_gradient_of_a_loss_is_written_into_the_logits() -> None:
+    row = Tensor((16,), 4)
+    for op, tensors in (("SparseSoftmaxCrossEntropyWithLogits", 2), ("MatMul", 3)):
+        nodes = [INPUT, node("logits", "MatMul", (0, 0)), node("loss", op, (1, 0), out=(row, BIG))]
+        assert peak(nodes, results=((2, 1),), held=True) == tensors
+
+
+def test_zeros_like_a_list_are_a_tensor_for_each_element() -> None:
+    nothing = (Tensor((), 0),)
+    many = Tensor((4, UNIT // 4), 4)
+    nodes = (
+        node("x", "Placeholder", out=(many,)),
+        Node("list", "TensorListFromTensor", ((0, 0),), outputs=nothing),
+        Node("zeros", "ZerosLike", ((1, 0),), outputs=nothing),
+    )
+    found = Walk(Graph(nodes, (0,), ((2, 0),)), cores=1).step([many], held=True)
+    assert round(found.bytes / UNIT) == 4 + 4 + 4
+
+
+def test_a_shape_that_a_tensor_tells_sizes_what_is_made_of_it() -> None:
+    nodes = [
+        INPUT,
+        node("shape", "Shape", (0, 0), out=(Tensor((1,), 4),)),
+        node("zero", "Const", out=(Tensor((), 4),)),
+        node("made", "Fill", (1, 0), (2, 0), out=(Tensor(None, 4),)),
+    ]
+    assert peak(nodes, results=((3, 0),), held=True) == 2
