@@ -22,6 +22,10 @@ STEPS = 5
 # they would take seconds, and differ by little.
 TRIALS = 9
 MOST_OPERATIONS = 40_000
+# Under a limit the allocator has found its layout by then.
+STEPS_UNDER_LIMIT = 3
+RAISE = 1.03
+MOST_RAISES = 40
 LARGEST_NAMED = 5
 BELOW = {"train": 0.89, "evaluate": 0.95, "predict": 0.95}
 ABOVE = {"train": 1.12, "evaluate": 1.08, "predict": 1.08}
@@ -47,7 +51,7 @@ def estimate(graph: Graph, phase: str, batch: int, cores: int) -> StepPeak:
         batch,
         middle,
         int(middle * BELOW[phase]),
-        int(middle * ABOVE[phase]),
+        _living_bytes(plans, phase, int(middle * ABOVE[phase])),
         dict(kinds),
         peak.node,
         tuple(held[:LARGEST_NAMED]),
@@ -55,11 +59,11 @@ def estimate(graph: Graph, phase: str, batch: int, cores: int) -> StepPeak:
     )
 
 
-def most_held(walk: Walk, phase: str) -> Journal:
+def most_held(walk: Walk, phase: str, steps: int = STEPS) -> Journal:
     """The step that held the most of those that are looked at."""
     inputs = [walk.graph.nodes[index].outputs[0] for index in walk.graph.arguments]
     best = walk.step(inputs, held=phase == "predict")
-    for number in range(1, STEPS):
+    for number in range(1, steps):
         found = walk.step(inputs, held=phase == "predict")
         if number == 1 or found.bytes > best.bytes:
             best = found
@@ -68,13 +72,24 @@ def most_held(walk: Walk, phase: str) -> Journal:
     return best
 
 
-def lives(graph: Graph, phase: str, cores: int, limit_bytes: int, seed: int = 0) -> bool:
-    """Whether the steps run to their end on an allocator with that limit."""
+def lives(plans: Plans, phase: str, limit_bytes: int) -> bool:
+    """Whether the model is built and its steps run to their end on an allocator with that limit."""
     try:
-        most_held(Walk(graph, cores, seed, Chunks(limit_bytes)), phase)
+        walk = Walk(plans.graph, plans.cores, chunks=Chunks(limit_bytes), plans=plans)
+        most_held(walk, phase, STEPS_UNDER_LIMIT)
     except FullError:
         return False
     return True
+
+
+def _living_bytes(plans: Plans, phase: str, limit_bytes: int) -> int:
+    """The least limit, from that one on, under which they do. It lies above what is ever held where free memory lies in
+    pieces, and where the first values of the weights take more than a step does."""
+    for _ in range(MOST_RAISES):
+        if lives(plans, phase, limit_bytes):
+            break
+        limit_bytes = int(limit_bytes * RAISE)
+    return limit_bytes
 
 
 def largest_batch(peak_at: Callable[[int], int], known: dict[int, int], limit_bytes: int, looks: int = 8) -> int:

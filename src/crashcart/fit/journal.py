@@ -42,10 +42,11 @@ class Journal:
 
     def made(self, buffer: Buffer, chunks: Chunks) -> None:
         """Memory was taken."""
-        self._entries.append(_entry(buffer, chunks))
+        entries = self._entries
+        entries.append(_entry(buffer, chunks))
         if chunks.used_bytes > self.bytes:
             self.bytes = chunks.used_bytes
-            self.peak_at = len(self._entries)
+            self.peak_at = len(entries)
 
     def freed(self, buffer: Buffer, count_bytes: int) -> None:
         """Memory was given back."""

@@ -136,7 +136,7 @@ class Walk:
             outputs = self._allocated(plan, index, inputs, known)
         scratch = self._new(node.name, "scratch", known.scratch_bytes) if known.scratch_bytes else None
         frame.begun[index] = (inputs, outputs, scratch)
-        return known.seconds * self._random.uniform(*HASTE)
+        return known.seconds * (HASTE[0] + (HASTE[1] - HASTE[0]) * self._random.random())
 
     def _seen(self, node: Node, inputs: list[Value]) -> Known:
         """What is known of an operation now that its inputs are there."""
