@@ -1,14 +1,15 @@
 """The allocator that TensorFlow uses on GPUs (best fit with coalescing), as arithmetic over addresses.
 
-Covers: rounding, bins, splitting, merging of neighbours, growth by doubling regions; what is in use, and the most that
-ever was. A chunk is not split when less than half of it would be left over, so that a tensor may hold up to twice its
+Covers: rounding, bins, splitting, merging of neighbours, growth by doubling regions, a limit; what is in use, and the most
+that ever was. A chunk is not split when less than half of it would be left over, so that a tensor may hold up to twice its
 own size: in a small convolution net that was measured to make a third of the peak.
-Does not cover: a real limit, or the collection of garbage near it.
+Does not cover: who waits when nothing is free (`walk.py`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from typing import Any
 
 ROUND_BYTES = 256
 # TensorFlow's own constants: chunks are multiples of 256 bytes, regions begin at 2 MiB and double, and a chunk is always
@@ -19,93 +20,111 @@ MOST_WASTE_BYTES = 128 << 20
 _REGION_STRIDE = 1 << 50
 
 
-class Chunks:
-    """Chunks in use and free, by address. `used_bytes` counts whole chunks, as TensorFlow's own statistics do."""
+class FullError(Exception):
+    """Under the limit there is no chunk of the size that was asked for."""
 
-    def __init__(self) -> None:
+
+class _Chunk:
+    """A stretch of a region, in use or free, with its neighbours."""
+
+    __slots__ = ("address", "after", "before", "bytes", "used")
+
+    def __init__(self, address: int, count_bytes: int) -> None:
+        self.address, self.bytes, self.used = address, count_bytes, False
+        self.before: _Chunk | None = None
+        self.after: _Chunk | None = None
+
+
+class Chunks:
+    """All chunks of a device. `used_bytes` counts whole chunks, as TensorFlow's own statistics do."""
+
+    def __init__(self, limit_bytes: int | None = None) -> None:
         self.used_bytes = 0
         self.peak_bytes = 0
-        self._size: dict[int, int] = {}
-        self._used: set[int] = set()
-        self._free: list[tuple[int, int]] = []
-        self._before: dict[int, int] = {}
+        self.pool_bytes = 0
+        self._limit_bytes = limit_bytes
+        self._free: list[tuple[Any, ...]] = []  # size, address, chunk
+        self._used: dict[int, _Chunk] = {}
         self._regions = 0
         self._next_region_bytes = FIRST_REGION_BYTES
 
     def allocate(self, requested_bytes: int) -> int:
-        """The address of a chunk of at least that size."""
+        """The address of a chunk of at least that size; FullError where the limit does not leave one.
+
+        The smallest that is large enough, lowest address first. TensorFlow's bins do not change that order: a bin is left as
+        soon as one of its chunks fits, which its smallest does.
+        """
         rounded = max(ROUND_BYTES, -(-requested_bytes // ROUND_BYTES) * ROUND_BYTES)
-        address = self._fit(rounded)
-        if address is None:
+        free = self._free
+        at = bisect_left(free, (rounded,))
+        if at == len(free):
             self._grow(rounded)
-            address = self._fit(rounded)
-        assert address is not None
-        self._used.add(address)
-        self.used_bytes += self._size[address]
-        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+            at = bisect_left(free, (rounded,))
+        size, _, chunk = free.pop(at)
+        if size >= 2 * rounded or size - rounded >= MOST_WASTE_BYTES:
+            self._split(chunk, rounded)
+        chunk.used = True
+        self.used_bytes += chunk.bytes
+        if self.used_bytes > self.peak_bytes:
+            self.peak_bytes = self.used_bytes
+        address: int = chunk.address
+        self._used[address] = chunk
         return address
 
     def free(self, address: int) -> None:
         """Give a chunk back; free neighbours become one."""
-        self._used.discard(address)
-        self.used_bytes -= self._size[address]
-        after = address + self._size[address]
-        if after in self._size and after not in self._used:
+        chunk = self._used.pop(address)
+        self.used_bytes -= chunk.bytes
+        chunk.used = False
+        after = chunk.after
+        if after is not None and not after.used:
             self._take(after)
-            self._join(address, after)
-        before = self._before.get(address)
-        if before is not None and before not in self._used:
+            _join(chunk, after)
+        before = chunk.before
+        if before is not None and not before.used:
             self._take(before)
-            self._join(before, address)
-            address = before
-        self._offer(address)
+            _join(before, chunk)
+            chunk = before
+        insort(self._free, (chunk.bytes, chunk.address, chunk))
 
     def held_bytes(self, address: int) -> int:
-        """The size of the chunk."""
-        return self._size[address]
+        """The size of a chunk in use."""
+        return self._used[address].bytes
 
-    def _fit(self, rounded: int) -> int | None:
-        """The smallest free chunk that is large enough, lowest address first; bins do not matter to that order, except that
-        a bin is left as soon as one of its chunks fits, which the smallest does."""
-        at = bisect_left(self._free, (rounded, -1))
-        if at == len(self._free):
-            return None
-        size, address = self._free.pop(at)
-        if size >= 2 * rounded or size - rounded >= MOST_WASTE_BYTES:
-            self._split(address, rounded)
-        return address
+    def _split(self, chunk: _Chunk, rounded: int) -> None:
+        rest = _Chunk(chunk.address + rounded, chunk.bytes - rounded)
+        rest.before, rest.after = chunk, chunk.after
+        if rest.after is not None:
+            rest.after.before = rest
+        chunk.after = rest
+        chunk.bytes = rounded
+        insort(self._free, (rest.bytes, rest.address, rest))
 
-    def _split(self, address: int, rounded: int) -> None:
-        rest, rest_bytes = address + rounded, self._size[address] - rounded
-        after = address + self._size[address]
-        self._size[address] = rounded
-        self._size[rest] = rest_bytes
-        self._before[rest] = address
-        if after in self._size:
-            self._before[after] = rest
-        self._offer(rest)
-
-    def _join(self, first: int, second: int) -> None:
-        after = second + self._size[second]
-        self._size[first] += self._size.pop(second)
-        self._before.pop(second, None)
-        if after in self._size:
-            self._before[after] = first
-
-    def _offer(self, address: int) -> None:
-        insort(self._free, (self._size[address], address))
-
-    def _take(self, address: int) -> None:
-        self._free.pop(bisect_left(self._free, (self._size[address], address)))
+    def _take(self, chunk: _Chunk) -> None:
+        self._free.pop(bisect_left(self._free, (chunk.bytes, chunk.address)))
 
     def _grow(self, rounded: int) -> None:
+        """One more region, at a lower address than those before, where the system puts it (read from TensorFlow's log)."""
+        available = rounded
+        if self._limit_bytes is not None:
+            available = (self._limit_bytes - self.pool_bytes) // ROUND_BYTES * ROUND_BYTES
+            if rounded > available:
+                raise FullError
         grown = False
         while self._next_region_bytes < rounded:
             self._next_region_bytes *= 2
             grown = True
+        count = self._next_region_bytes if self._limit_bytes is None else min(self._next_region_bytes, available)
         self._regions += 1
-        address = self._regions * _REGION_STRIDE
-        self._size[address] = self._next_region_bytes
-        self._offer(address)
+        self.pool_bytes += count
+        address = -self._regions * _REGION_STRIDE
+        insort(self._free, (count, address, _Chunk(address, count)))
         if not grown:
             self._next_region_bytes *= 2
+
+
+def _join(first: _Chunk, second: _Chunk) -> None:
+    first.bytes += second.bytes
+    first.after = second.after
+    if second.after is not None:
+        second.after.before = first

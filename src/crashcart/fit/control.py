@@ -1,18 +1,17 @@
-"""The operations that are more than a kernel: variables, tensor lists, loops, branches, calls.
+"""The operations that are more than a kernel: constants, variables, tensor lists, branches, calls.
 
-Covers: what each of them keeps alive. Does not cover: ordinary kernels (`kernels.py`).
+Covers: what each of them keeps alive. Does not cover: ordinary kernels (`kernels.py`), loops (`loop.py`).
 """
 
 from __future__ import annotations
 
 import operator
-from collections import deque
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING
 
-from crashcart.fit.ahead import TURNS_AT_A_TIME
-from crashcart.fit.values import LIST, NOTHING, Buffer, Value
-from crashcart.graph import Graph, Node, Tensor
+from crashcart.fit.values import LIST, NOTHING, Value
+from crashcart.graph import Node, Tensor
 
 if TYPE_CHECKING:
     from crashcart.fit.walk import Walk
@@ -21,14 +20,44 @@ Special = Callable[["Walk", Node, list[Value]], list[Value]]
 MOST_TURNS = 100_000
 
 
+_SHAPED_BY = {"StridedSliceGrad": 0, "Fill": 0, "Reshape": 1, "BroadcastTo": 1}
+"""The input that tells the shape of the output."""
+
+
 def guessed(node: Node, inputs: list[Value], tensor: Tensor) -> Tensor:
-    """A tensor whose shape the trace does not tell: as large as the largest input, which is right for what works element
-    by element and above the truth for what reduces."""
-    known = [each.tensor for each in inputs if each.tensor.bytes is not None and each.tensor.item_bytes]
+    """A tensor whose shape the trace does not tell: that which an input tells, or all inputs side by side, or else as large as
+    the largest input, which is right for what works element by element and above the truth for what reduces."""
+    at = _SHAPED_BY.get(node.op)
+    told = inputs[at].tells if at is not None and at < len(inputs) else None
+    if told is not None:
+        return Tensor(told, tensor.item_bytes)
+    known = [each.tensor for each in inputs if each.tensor.shape is not None and each.tensor.item_bytes]
     if not known:
         return Tensor((), tensor.item_bytes)
-    largest = max(known, key=lambda each: each.bytes or 0)
-    return Tensor(largest.shape, tensor.item_bytes)
+    if node.op == "ConcatV2":
+        return Tensor((sum(prod(each.shape or ()) for each in known[:-1]),), tensor.item_bytes)
+    return Tensor(max((each.shape or () for each in known), key=prod), tensor.item_bytes)
+
+
+def _shape(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    given = zip(inputs, node.outputs, strict=False)
+    return [Value(walk.allocate(node.name, "other", each), each, tells=value.tensor.shape) for value, each in given]
+
+
+def _variable_shape(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """Of a variable only the size is known, which is what matters here."""
+    buffer = walk.variables.get(inputs[0].variable or "")
+    tells = None if buffer is None else (buffer.bytes // 4,)
+    return [Value(walk.allocate(node.name, "other", node.outputs[0]), node.outputs[0], tells=tells)]
+
+
+def _element_shape(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    tells = next((each.tensor.shape for each in inputs[0].items or () if each.tensor.item_bytes), None)
+    return [Value(walk.allocate(node.name, "other", Tensor((len(tells or ()),), 4)), Tensor((0,), 4), tells=tells)]
+
+
+def _constant(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    return [Value(walk.constant(node), node.outputs[0], node.value)]
 
 
 def _handle(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
@@ -36,31 +65,39 @@ def _handle(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
 
 
 def _read(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """The variable's own buffer; a copy of it where the variable is gathered from elsewhere, which takes its reads apart."""
     name = inputs[0].variable
     buffer = walk.variables.get(name) if name is not None else None
+    if buffer is not None and name in walk.gathered:
+        return [Value(walk.allocate(node.name, "activations", node.outputs[0]), node.outputs[0])]
     return [Value(walk.keep(buffer), node.outputs[0])]
 
 
+def _gather(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    if inputs[0].variable is not None:
+        walk.gathered.add(inputs[0].variable)
+    return [Value(walk.allocate(node.name, "activations", node.outputs[0]), node.outputs[0])]
+
+
 def _assign(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
-    """The variable takes over the value's buffer where nobody else needs it, and copies it otherwise."""
+    """The variable takes over the value's buffer, whoever else reads it; what changes it later copies it first."""
     name, value = inputs[0].variable, inputs[1]
     old = walk.variables.get(name) if name is not None else None
-    if old is None or name is None or value.buffer is None:
+    if old is None or name is None or value.buffer is None or value.buffer is old:
         return []
-    if value.buffer.references == 1 and value.buffer.bytes == old.bytes:
-        walk.keep(value.buffer)
-        value.buffer.kind, value.buffer.name = old.kind, old.name
-        walk.variables[name] = value.buffer
-        walk.drop(old)
-    elif old.references > 1:
-        walk.variables[name] = walk.copied(old, old.name)
+    if value.buffer.references == 1:
+        walk.adopted(value.buffer, old)
+    walk.keep(value.buffer)
+    walk.variables[name] = value.buffer
+    walk.drop(old)
     return []
 
 
 def _update(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """In place, or on a copy where somebody still reads the old value."""
     name = inputs[0].variable
     buffer = walk.variables.get(name) if name is not None else None
-    if buffer is not None and name is not None and buffer.references > 1:
+    if buffer is not None and name is not None and buffer.references > 1 and name not in walk.gathered:
         walk.variables[name] = walk.copied(buffer, buffer.name)
     return []
 
@@ -153,54 +190,44 @@ def _unstack(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
     return [Value(buffer, LIST)]
 
 
+def _zero_list(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """Zeros for each element: the gradient of a list that nothing else was computed for."""
+    buffer = walk.new_list(node.name)
+    buffer.items = [
+        Value(walk.allocate(node.name, "gradients", each.tensor), each.tensor) for each in inputs[0].items or ()
+    ]
+    return [Value(buffer, LIST)]
+
+
+def _list_sum(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """Element by element; what only one list has is shared with it."""
+    buffer = walk.new_list(node.name)
+    longest = max((each.items or [] for each in inputs), key=len)
+    buffer.items = []
+    for at in range(len(longest)):
+        found = [each.items[at] for each in inputs if each.items and at < len(each.items)]
+        own = [each for each in found if each.buffer is not None]
+        if len(own) < 2:
+            buffer.items.append(Value(walk.keep((own or found)[0].buffer), (own or found)[0].tensor))
+        else:
+            buffer.items.append(Value(walk.allocate(node.name, "gradients", own[0].tensor), own[0].tensor))
+    return [Value(buffer, LIST)]
+
+
+def special_of(node: Node) -> Special | None:
+    """How the operation is run if it is none of the ordinary kernels."""
+    is_list = bool(node.outputs) and not node.outputs[0].item_bytes
+    return SPECIAL.get(node.op) or (_OF_LISTS.get(node.op) if is_list else None)
+
+
 def _length(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
     items = inputs[0].items
     return [Value(None, Tensor((), 4), None if items is None else len(items))]
 
 
-def _while(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
-    """Turn after turn; what later turns compute ahead is held until theirs comes."""
-    functions = walk.graph.functions
-    condition, body = functions[node.attributes["cond"]], functions[node.attributes["body"]]
-    state, turns = list(inputs), 0
-    ahead: deque[Buffer] = deque()
-    whole = _longest(inputs) or 1
-    while turns < MOST_TURNS and _holds(walk, condition, state, turns):
-        coming = walk.computed_ahead(node.attributes["body"])
-        _look_ahead(walk, ahead, coming, min(TURNS_AT_A_TIME, whole - turns) - 1)
-        state = walk.run(body, state)
-        turns += 1
-    _look_ahead(walk, ahead, [], 0)
-    return state
-
-
-def _look_ahead(walk: Walk, ahead: deque[Buffer], coming: list[tuple[str, int]], turns: int) -> None:
-    """Hold what that many turns compute ahead, and no more."""
-    wanted = max(0, turns) * len(coming)
-    while len(ahead) > wanted:
-        walk.drop(ahead.popleft())
-    while len(ahead) < wanted:
-        ahead.append(walk.new(*coming[len(ahead) % len(coming)]))
-
-
-def _longest(inputs: list[Value]) -> int | None:
-    """How many turns a loop will take: its lists are as long."""
-    return max((len(each.items) for each in inputs if each.items), default=None)
-
-
-def _holds(walk: Walk, condition: Graph, state: list[Value], turns: int) -> bool:
-    for each in state:
-        walk.keep(each.buffer)
-    answer = walk.run(condition, state)[0]
-    walk.release(answer)
-    if answer.number is not None:
-        return bool(answer.number)
-    return turns < (_longest(state) or 1)
-
-
 def _if(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
     """The branch that the condition chooses; where it is not known, the one with more operations."""
-    then, other = (walk.graph.functions[node.attributes[name]] for name in ("then_branch", "else_branch"))
+    then, other = (walk.plan_of(node.attributes[name]) for name in ("then_branch", "else_branch"))
     number = inputs[0].number
     chosen = (then if len(then.nodes) >= len(other.nodes) else other) if number is None else (then if number else other)
     walk.release(inputs[0])
@@ -208,19 +235,19 @@ def _if(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
 
 
 def _call(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
-    return walk.run(walk.graph.functions[node.attributes["f"]], inputs)
+    return walk.run(walk.plan_of(node.attributes["f"]), inputs)
 
 
 def counted(node: Node, inputs: list[Value]) -> int | None:
     """The whole numbers that loops count with and compare."""
     numbers = [each.number for each in inputs]
-    count = _COUNTING.get(node.op)
+    count = COUNTING.get(node.op)
     if count is None or len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
         return None
     return int(count(numbers[0], numbers[1]))
 
 
-_COUNTING: dict[str, Callable[[int, int], int]] = {
+COUNTING: dict[str, Callable[[int, int], int]] = {
     "Add": operator.add,
     "AddV2": operator.add,
     "Sub": operator.sub,
@@ -235,18 +262,24 @@ _COUNTING: dict[str, Callable[[int, int], int]] = {
     "LogicalOr": operator.or_,
 }
 
-TAKERS = frozenset({"While", "StatelessWhile", "If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall"})
-"""These hand their inputs on: what goes into a loop may be freed in it."""
+TAKERS = frozenset({"If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall"})
+"""These hand their inputs on: what goes into a branch may be freed in it."""
 
 SPECIAL: dict[str, Special] = {
+    "Const": _constant,
     "VarHandleOp": _handle,
     "ReadVariableOp": _read,
+    "ResourceGather": _gather,
     "AssignVariableOp": _assign,
     "AssignAddVariableOp": _update,
     "AssignSubVariableOp": _update,
     "ResourceScatterAdd": _update,
     "ResourceScatterSub": _update,
     "ResourceScatterUpdate": _update,
+    "Shape": _shape,
+    "ShapeN": _shape,
+    "VariableShape": _variable_shape,
+    "TensorListElementShape": _element_shape,
     "NoOp": _nothing,
     "Assert": _nothing,
     "EmptyTensorList": _empty_list,
@@ -258,10 +291,14 @@ SPECIAL: dict[str, Special] = {
     "TensorListStack": _stack,
     "TensorListFromTensor": _unstack,
     "TensorListLength": _length,
-    "While": _while,
-    "StatelessWhile": _while,
+    "While": _nothing,
+    "StatelessWhile": _nothing,
+    "Enter": _nothing,
     "If": _if,
     "StatelessIf": _if,
     "PartitionedCall": _call,
     "StatefulPartitionedCall": _call,
 }
+
+_OF_LISTS: dict[str, Special] = {"ZerosLike": _zero_list, "AddN": _list_sum, "AddV2": _list_sum}
+"""Kernels that are ordinary ones for tensors."""

@@ -1,6 +1,6 @@
 """The peak of a step, from several walks over it, and the largest batch whose step fits.
 
-Covers: the figure, its bounds, what is held at the peak; the search for a batch.
+Covers: the figure, its bounds, what is held at the peak and over the step; the search for a batch.
 Does not cover: the walk (`walk.py`), or where the memory comes from.
 """
 
@@ -10,90 +10,118 @@ import statistics
 from collections import Counter
 from collections.abc import Callable
 
-from crashcart.fit.walk import Peak, Walk
+from crashcart.fit.chunks import Chunks, FullError
+from crashcart.fit.journal import Journal
+from crashcart.fit.walk import Plans, Walk
 from crashcart.graph import Graph
-from crashcart.step import HeldTensor, StepPeak
+from crashcart.step import StepPeak
 
 # The most of steps 2 to 5 is what the allocator's peak is measured over; the first step finds an empty allocator.
 STEPS = 5
-TRIALS = {"train": 3, "predict": 1}
-# Loops run in one order, so that a further trial of a step that is mostly a loop would say the same again.
-MOST_OPERATIONS = 60_000
+# Which operation ends first is chance. In small steps the peak depends much on it, and many trials cost little; in large ones
+# they would take seconds, and differ by little.
+TRIALS = 9
+MOST_OPERATIONS = 40_000
+# Under a limit the allocator has found its layout by then.
+STEPS_UNDER_LIMIT = 3
+RAISE = 1.03
+MOST_RAISES = 40
 LARGEST_NAMED = 5
-# Bounds set by hand, wide enough for the errors that were seen when the walk was written; not fitted, and not cross-validated.
-BELOW = {"train": 0.89, "predict": 0.95}
-ABOVE = {"train": 1.12, "predict": 1.08}
-# With a loop: real loops overlap in time, which the walk does not follow, and were measured up to 12 % above it.
-LOOP_BELOW, LOOP_ABOVE = 0.8, 1.17
+BELOW = {"train": 0.89, "evaluate": 0.95, "predict": 0.95}
+ABOVE = {"train": 1.12, "evaluate": 1.08, "predict": 1.08}
 
 
 def estimate(graph: Graph, phase: str, batch: int, cores: int) -> StepPeak:
     """Walk a few times; which operation ends first is chance, so the middle of the trials' peaks is taken."""
-    trials: list[Peak] = []
+    plans = Plans(graph, cores)
+    trials: list[Journal] = []
     operations = 0
-    while len(trials) < TRIALS[phase] and operations <= MOST_OPERATIONS:
-        walk = Walk(graph, cores, seed=len(trials))
-        trials.append(_trial(walk, phase))
+    while len(trials) < TRIALS and operations <= MOST_OPERATIONS:
+        walk = Walk(graph, cores, seed=len(trials), plans=plans)
+        trials.append(most_held(walk, phase))
         operations += walk.operations
     middle = statistics.median_low([each.bytes for each in trials])
     peak = next(each for each in trials if each.bytes == middle)
-    low, high = min(each.bytes for each in trials), max(each.bytes for each in trials)
-    below, above = (LOOP_BELOW, LOOP_ABOVE) if graph.functions else (BELOW[phase], ABOVE[phase])
+    held = peak.held()
     kinds: Counter[str] = Counter()
-    for _, kind, count in peak.held:
-        kinds[kind] += count
+    for each in held:
+        kinds[each.kind] += each.bytes
     return StepPeak(
         phase,
         batch,
         middle,
-        min(low, int(middle * below)),
-        max(high, int(middle * above)),
+        int(middle * BELOW[phase]),
+        _living_bytes(plans, phase, int(middle * ABOVE[phase])),
         dict(kinds),
         peak.node,
-        tuple(HeldTensor(*each) for each in peak.held[:LARGEST_NAMED]),
+        tuple(held[:LARGEST_NAMED]),
+        moments=peak.moments(),
     )
 
 
-def _trial(walk: Walk, phase: str) -> Peak:
+def most_held(walk: Walk, phase: str, steps: int = STEPS) -> Journal:
+    """The step that held the most of those that are looked at."""
     inputs = [walk.graph.nodes[index].outputs[0] for index in walk.graph.arguments]
-    best = Peak()
-    for number in range(STEPS):
-        walk.target_bytes = best.bytes + 1 if number else None
-        peak = walk.step(inputs, held=phase == "predict")
-        if number and peak.bytes > best.bytes:
-            best = peak
-        if number and walk.operations > MOST_OPERATIONS:
+    best = walk.step(inputs, held=phase == "predict")
+    for number in range(1, steps):
+        found = walk.step(inputs, held=phase == "predict")
+        if number == 1 or found.bytes > best.bytes:
+            best = found
+        if walk.operations > MOST_OPERATIONS:
             break
     return best
+
+
+def lives(plans: Plans, phase: str, limit_bytes: int) -> bool:
+    """Whether the model is built and its steps run to their end on an allocator with that limit."""
+    try:
+        walk = Walk(plans.graph, plans.cores, chunks=Chunks(limit_bytes), plans=plans)
+        most_held(walk, phase, STEPS_UNDER_LIMIT)
+    except FullError:
+        return False
+    return True
+
+
+def _living_bytes(plans: Plans, phase: str, limit_bytes: int) -> int:
+    """The least limit, from that one on, under which they do. It lies above what is ever held where free memory lies in
+    pieces, and where the first values of the weights take more than a step does."""
+    for _ in range(MOST_RAISES):
+        if lives(plans, phase, limit_bytes):
+            break
+        limit_bytes = int(limit_bytes * RAISE)
+    return limit_bytes
 
 
 def largest_batch(peak_at: Callable[[int], int], known: dict[int, int], limit_bytes: int, looks: int = 8) -> int:
     """The largest batch whose upper bound stays below the limit; 0 where not even one does.
 
     The peak is nearly a line in the batch, so each look goes where the line through the two nearest known batches meets the
-    limit. `known` has the figures that were computed before.
+    limit. `known` has the figures that were computed before. The batch that is returned was itself looked at; where the line
+    says that a larger one within a hundredth of it would fit at most, it is not sought.
     """
-    fits, fails = 0, 0
     for _ in range(looks):
         fits = max((batch for batch, peak in known.items() if peak <= limit_bytes), default=0)
         fails = min((batch for batch, peak in known.items() if peak > limit_bytes and batch > fits), default=0)
-        if fails == fits + 1:
-            break
+        near = fits + max(1, fits // 100)
         guess = _meets(known, limit_bytes)
+        if (fails and fails <= near) or (fits and len(known) > 1 and fits <= guess < near):
+            break
         guess = max(guess, fits + 1)
         if fails:
             guess = min(guess, fails - 1)
-        if guess in known:
+        if guess in known or guess < 1:
             break
         known[guess] = peak_at(guess)
     return max((batch for batch, peak in known.items() if peak <= limit_bytes), default=0)
 
 
 def _meets(known: dict[int, int], limit_bytes: int) -> int:
-    """Where the line through the two batches nearest to the limit meets it."""
+    """Where the line through the two batches nearest to the limit meets it; with one batch alone, the line through nothing, which
+    is on the safe side of the true one above that batch, and not far from it below."""
     nearest = sorted(known, key=lambda batch: abs(known[batch] - limit_bytes))[:2]
+    first = nearest[0]
     if len(nearest) < 2:
-        return max(1, nearest[0] // 2 if known[nearest[0]] > limit_bytes else nearest[0] * 2)
+        return max(1, first * limit_bytes // max(1, known[first]))
     first, second = sorted(nearest)
     slope = (known[second] - known[first]) / (second - first)
     if slope <= 0:

@@ -48,11 +48,35 @@ _BINARY = _names(
     Xlogy Xdivy Atan2 SigmoidGrad TanhGrad SqrtGrad RsqrtGrad ReciprocalGrad InvGrad ReluGrad Relu6Grad EluGrad
     SeluGrad SoftplusGrad SoftsignGrad LeakyReluGrad BiasAdd Select SelectV2 ClipByValue AddN LogicalAnd
     LogicalOr BitwiseAnd BitwiseOr AccumulateNV2 FusedBatchNormV3 FusedBatchNormGradV3
-    TensorScatterUpdate TensorScatterAdd BiasAddV1 SoftmaxCrossEntropyWithLogits
+    TensorScatterUpdate TensorScatterAdd BiasAddV1
     """
 )
 REUSERS = _UNARY | _BINARY
 """The output is written into an input of the same size that nobody else needs."""
+
+
+LOSSES = _names("SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits")
+"""Their second output, the gradient, is written into the first input."""
+
+FIRST_ONLY = LOSSES | _names("FusedBatchNormV3 FusedBatchNormGradV3")
+"""Of these only the first input is written into."""
+
+
+def reusing_output(op: str) -> int | None:
+    """The number of the output that may be written into an input; None where none is."""
+    return 1 if op in LOSSES else 0 if op in REUSERS else None
+
+
+CHEAP = _names(
+    """
+    Const Placeholder PlaceholderWithDefault VarHandleOp NoOp Identity IdentityN StopGradient PreventGradient Reshape ExpandDims
+    Squeeze EnsureShape Bitcast Shape ShapeN Rank Size BroadcastArgs BroadcastGradientArgs ConcatOffset ControlTrigger
+    LoopCond Enter Exit NextIteration While StatelessWhile _Arg _Retval
+    """
+)
+"""What TensorFlow runs at once in the worker that made it ready: kernels that say of themselves that they cost nothing. It takes
+all others for expensive until they ran some ninety times, whatever they cost (executor.cc: a first guess of 100 million cycles
+that falls by a tenth with each run, to 8000), so that in the steps that are looked at here nothing else is cheap."""
 
 
 # What the kernels take the caches to be. Those of two dimensions have fixed sizes: with TensorFlow 2.21 the scratch of six
@@ -124,27 +148,72 @@ _SCRATCH: dict[str, Callable[[Node, Sequence[Tensor], int], int]] = {
 }
 
 
-_CONVOLUTIONS = _names("Conv2D _FusedConv2D Conv3D Conv2DBackpropInput Conv2DBackpropFilter")
-# Rough speeds of one core; only the order of the ends depends on them.
+# Speeds of two cores together, read from the executor's log of TensorFlow 2.21. Only the order of the ends depends on
+# them, so that what matters is how they compare.
 _BYTES_PER_S = 4e9
-_FLOPS_PER_S = 2e10
+_SLOWER_BYTES_PER_S = {
+    "MatMul": 1.5e9,
+    "_FusedMatMul": 1.5e9,
+    "MaxPoolGrad": 7e8,
+    "MaxPool3D": 2e9,
+    "MaxPool3DGrad": 5e8,
+    "AvgPoolGrad": 1e9,
+    "AvgPool3DGrad": 5e8,
+    "FusedBatchNormGradV3": 2e9,
+    "Transpose": 2e9,
+    "UnsortedSegmentSum": 1e9,
+    "RandomUniform": 1e9,
+    "StatelessRandomUniformV2": 1e9,
+    "StatelessRandomNormalV2": 5e8,
+}
+# Sums over all but the channels go channel by channel: 3 of them took 30 ms for 3 MB, 32 took 13 ms for 31 MB.
+_BYTES_PER_CHANNEL_S = 5e7
+_FLOPS_PER_S = 6e10
+_SLOWER_FLOPS_PER_S = {
+    "Conv2DBackpropInput": 1.5e10,
+    "Conv2DBackpropFilter": 1e10,
+    "Conv3D": 1e10,
+    "Conv3DBackpropInputV2": 5e9,
+    "Conv3DBackpropFilterV2": 5e9,
+    "DepthwiseConv2dNative": 1e10,
+    "DepthwiseConv2dNativeBackpropInput": 4e9,
+    "DepthwiseConv2dNativeBackpropFilter": 3e9,
+}
+# The gradient of a dense layer's input reads the weights across: of 16 x 4096 by 4096 x 4096 it took four times as long as
+# that of the weights.
+_TRANSPOSED_BYTES_PER_S = 3e8
+_LEAST_S = 1e-6
+
+
+def is_input_gradient(node: Node) -> bool:
+    """Whether it is the first of the two gradients of a product, by the names that TensorFlow gives them."""
+    return "gradient_tape/" in node.name and node.name.endswith("/MatMul")
 
 
 def seconds(node: Node, inputs: Sequence[Tensor]) -> float:
     """About how long the operation runs: what it reads and writes, and what it multiplies."""
-    if node.op in ALIASES or node.op in ("Const", "ReadVariableOp", "VarHandleOp", "NoOp", "Placeholder", "Shape"):
-        return 1e-6
-    touched = sum(each.bytes or 0 for each in (*inputs, *node.outputs))
-    return 1e-6 + touched / _BYTES_PER_S + _products(node, inputs) / _FLOPS_PER_S
+    if node.op in ALIASES or node.op in CHEAP or node.op == "ReadVariableOp":
+        return _LEAST_S
+    touched = sum(each.bytes or 0 for each in (*inputs, *node.outputs)) * (3 if node.op in _UPDATES else 1)
+    rate = _SLOWER_BYTES_PER_S.get(node.op, _BYTES_PER_S)
+    if node.op == "BiasAddGrad" and inputs and inputs[0].shape:
+        rate = min(_BYTES_PER_S, _BYTES_PER_CHANNEL_S * inputs[0].shape[-1])
+    elif node.op == "MatMul" and is_input_gradient(node):
+        rate = _TRANSPOSED_BYTES_PER_S
+    products = _products(node, inputs)
+    return _LEAST_S + touched / rate + products / _SLOWER_FLOPS_PER_S.get(node.op, _FLOPS_PER_S)
+
+
+_UPDATES = _names("AssignAddVariableOp AssignSubVariableOp")
 
 
 def _products(node: Node, inputs: Sequence[Tensor]) -> float:
     shapes = [each.shape or () for each in inputs]
-    if node.op in _CONVOLUTIONS:
-        kernel = (node.outputs[0].shape or ()) if node.op.endswith("Filter") else shapes[1]
+    if "Conv" in node.op and len(shapes) > 1 and node.outputs:
+        kernel = (node.outputs[0].shape or ()) if "BackpropFilter" in node.op else shapes[1]
         image = shapes[2] if "Backprop" in node.op else (node.outputs[0].shape or ())
-        return 2.0 * prod(image) * prod(kernel[:-1])
-    if "MatMul" in node.op and node.outputs:
+        return 2.0 * prod(image) * prod(kernel[:2] if "Depthwise" in node.op else kernel[:-1])
+    if "MatMul" in node.op and node.outputs and shapes:
         return 2.0 * prod(shapes[0]) * (node.outputs[0].shape or (1,))[-1]
     return 0.0
 

@@ -5,9 +5,7 @@ Covers: buffers with their references, values that point to them. Does not cover
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from crashcart.graph import Tensor
+from crashcart.graph import Shape, Tensor
 
 
 class Buffer:
@@ -21,14 +19,25 @@ class Buffer:
         self.items: list[Value] | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor at run time: its buffer (None where it takes no memory of its own), its shape, its number if known."""
+    """A tensor at run time: its buffer (None where it takes no memory of its own), its shape, its number if known, and the shape
+    that it tells, if it is one. Never changed once made; a plain class, since a step makes hundreds of thousands."""
 
-    buffer: Buffer | None
-    tensor: Tensor
-    number: int | None = None
-    variable: str | None = None
+    __slots__ = ("buffer", "number", "tells", "tensor", "variable")
+
+    def __init__(
+        self,
+        buffer: Buffer | None,
+        tensor: Tensor,
+        number: int | None = None,
+        variable: str | None = None,
+        tells: Shape | None = None,
+    ) -> None:
+        self.buffer = buffer
+        self.tensor = tensor
+        self.number = number
+        self.variable = variable
+        self.tells = tells
 
     @property
     def items(self) -> list[Value] | None:

@@ -1,200 +1,222 @@
 """A walk over one step, the way TensorFlow's executor goes: an operation runs when its inputs are there, a tensor is freed
 after its last reader.
 
-Covers: order, aliases, reuse of dying inputs, variables and their copies, tensor lists, loops and branches, scratch; the
-time line of what is held, by kind.
-Does not cover: the sizes themselves (`graph.py`), or several devices. Loops run as often as their counter says; where
-that is not known, as often as their lists are long.
+Covers: aliases, reuse of dying inputs, variables and their copies, scratch, waiting for memory under a limit; a journal of what
+is held.
+Does not cover: order (`schedule.py`), loops (`loop.py`), the sizes themselves (`graph.py`), or several devices.
 """
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from random import Random
 
-from crashcart.fit import ahead, control, kernels
-from crashcart.fit.chunks import Chunks
-from crashcart.fit.schedule import Workers
+from crashcart.fit import control, kernels
+from crashcart.fit.chunks import Chunks, FullError
+from crashcart.fit.frame import Frame, Known, Plan, shuffled
+from crashcart.fit.journal import Journal
+from crashcart.fit.loop import Loop
+from crashcart.fit.schedule import Item, Workers
 from crashcart.fit.values import NOTHING, Buffer, Value
 from crashcart.graph import Graph, Node, Tensor, Variable
 
-# The executor takes an operation for cheap below 8000 cycles, which is about 3 microseconds.
-CHEAP_S = 3e-6
 # How much longer or shorter than expected an operation may take: which of two operations ends first is chance, and the peak
 # depends on it. Real steps of one program differ by as much as those that are drawn so.
 HASTE = (0.5, 2.0)
 
 
-@dataclass
-class Peak:
-    """What was held when the most was."""
+class Plans:
+    """The graphs of a step prepared, for any number of walks over it."""
 
-    bytes: int = 0
-    node: str = ""
-    op: str = ""
-    held: tuple[tuple[str, str, int], ...] = ()
-    """Name, kind and chunk size of each buffer, the largest first."""
+    def __init__(self, graph: Graph, cores: int) -> None:
+        self.graph, self.cores = graph, cores
+        self.step = Plan(graph, cores)
+        self._functions: dict[str, Plan] = {}
 
-
-@dataclass
-class Frame:
-    """One run of a graph: what each operation waits for, and what each output still owes to whom."""
-
-    graph: Graph
-    values: dict[tuple[int, int], Value] = field(default_factory=dict)
-    owed: dict[tuple[int, int], int] = field(default_factory=dict)
-    pending: list[int] = field(default_factory=list)
-    readers: list[list[int]] = field(default_factory=list)
-    begun: dict[int, tuple[list[Value], list[Value], Buffer | None]] = field(default_factory=dict)
+    def function(self, name: str) -> Plan:
+        """A function that a loop or a branch calls."""
+        if name not in self._functions:
+            self._functions[name] = Plan(self.graph.functions[name], self.cores)
+        return self._functions[name]
 
 
 class Walk:
     """One device: its allocator, its variables, and the step that runs on it."""
 
-    def __init__(self, graph: Graph, cores: int = 2, seed: int = 0, chunks: Chunks | None = None) -> None:
-        self.graph = graph
-        self.cores = cores
+    def __init__(
+        self,
+        graph: Graph,
+        cores: int = 2,
+        seed: int = 0,
+        chunks: Chunks | None = None,
+        plans: Plans | None = None,
+    ) -> None:
+        self.graph, self.cores = graph, cores
         self.chunks = Chunks() if chunks is None else chunks
-        self.peak = Peak()
-        self.timeline: list[tuple[str, int]] = []
-        self.target_bytes: int | None = None
         self.operations = 0
+        self.journal = Journal()
+        self._plans = Plans(graph, cores) if plans is None else plans
+        self._readers: dict[Plan, list[list[int]]] = {}
         self._random = Random(seed)
-        self._ahead: dict[str, list[tuple[str, int | None]]] = {}
-        self._told: dict[str, int] = {}
+        self._workers: Workers | None = None
         self._live: set[Buffer] = set()
         self._constants: dict[int, Buffer] = {}
+        self.gathered: set[str] = set()
+        """Variables that single rows were read of: TensorFlow copies what is read of them whole from then on."""
         self._new("runtime", "other", 8)  # TensorFlow's own first tensor opens the first region
         self.variables = {each.name: self._resident(each) for each in graph.variables}
 
-    def step(self, inputs: Sequence[Tensor], held: bool = False) -> Peak:
-        """Run one step on a fresh batch; returns its peak. `held`: the caller keeps the batch to the end, as `predict` does,
-        where training takes it from an iterator. What is held at the peak is told from `target_bytes` on."""
-        self.peak = Peak()
-        self.timeline = []
+    def step(self, inputs: Sequence[Tensor], held: bool = False) -> Journal:
+        """Run one step on a fresh batch; returns what was held when. `held`: the caller keeps the batch to the end, as `predict`
+        does, where training takes it from an iterator. FullError where the allocator's limit is too low."""
+        self.journal = Journal(self._live, self.chunks)
         handed = [Value(self.allocate("input", "input", each), each) for each in inputs]
-        for each in handed if held else ():
-            self.keep(each.buffer)
-        frame, roots = self._entered(self.graph, handed)
-        nodes = self.graph.nodes
-        workers = Workers(
-            self.cores,
-            lambda index: self._begin(frame, index),
-            lambda index: self._end(frame, index),
-            lambda index: kernels.seconds(nodes[index], self._tensors(frame, index)) < CHEAP_S,
-        )
-        workers.run(roots)
-        for where in self.graph.results:
-            self.release(frame.values.get(where, NOTHING))
+        plan = self._plans.step
+        frame = self.frame(plan)
+        self._workers = Workers(self.cores, self, self._random)
+        roots: list[Item] = [(frame, index) for index in shuffled([plan.roots], self._random)[0]]
+        if held:
+            for each in handed:
+                self.keep(each.buffer)
+            roots += self._arrived(frame, handed)
+        self._workers.run(roots)
+        if not held:
+            self._workers.arrive(self._arrived(frame, handed))
+        self._workers = None
+        for slot in plan.results:
+            self.release(frame.values[slot])
         for each in handed if held else ():
             self.release(each)
-        return self.peak
+        return self.journal
 
-    def run(self, graph: Graph, arguments: Sequence[Value]) -> list[Value]:
+    def _arrived(self, frame: Frame, handed: Sequence[Value]) -> list[Item]:
+        """What is ready now that the batch is there."""
+        given = zip(frame.plan.arguments, handed, strict=True)
+        return [item for index, value in given for item in self.complete(frame, index, [value])]
+
+    def run(self, plan: Plan, arguments: Sequence[Value]) -> list[Value]:
         """Run a graph to its end, one operation after another; takes over the references of its arguments and hands out
         those of its results."""
-        frame, roots = self._entered(graph, arguments)
-        ready = deque(roots)
+        frame = self.frame(plan)
+        ready = deque((frame, index) for index in plan.roots)
+        for index, value in zip(plan.arguments, arguments, strict=True):
+            ready.extend(self.complete(frame, index, [value]))
         while ready:
-            index = ready.popleft()
-            self._begin(frame, index)
-            ready.extend(self._end(frame, index))
-        return [frame.values.get(each, NOTHING) for each in graph.results]
+            of, index = ready.popleft()
+            self.begin(of, index)
+            ready.extend(self.finish(of, index))
+        return [frame.values[each] for each in plan.results]
 
-    def _entered(self, graph: Graph, arguments: Sequence[Value]) -> tuple[Frame, list[int]]:
-        """The frame of a run with its arguments in place, and what is ready."""
-        frame = _frame(graph)
-        given = set(graph.arguments)
-        roots = [index for index in range(len(graph.nodes)) if not frame.pending[index] and index not in given]
-        for index, value in zip(graph.arguments, arguments, strict=True):
-            self._put(frame, (index, 0), value)
-            roots.extend(self._ready_after(frame, index))
-        return frame, roots
+    def plan_of(self, function: str) -> Plan:
+        """A function of the graph, prepared."""
+        return self._plans.function(function)
 
-    def _tensors(self, frame: Frame, index: int) -> list[Tensor]:
-        return [frame.values.get(each, NOTHING).tensor for each in frame.graph.nodes[index].inputs]
+    def frame(self, plan: Plan, loop: Loop | None = None, turn: int = 0) -> Frame:
+        """A run of a graph in which nothing has been done yet."""
+        readers = self._readers.get(plan)
+        if readers is None:
+            readers = self._readers[plan] = shuffled(plan.readers, self._random)
+        return Frame(plan, readers, loop, turn)
 
-    def _begin(self, frame: Frame, index: int) -> float:
+    def begin(self, frame: Frame, index: int) -> float:
         """Take the inputs, allocate outputs and scratch; returns how long the operation runs."""
         self.operations += 1
-        node = frame.graph.nodes[index]
-        inputs = [self._taken(frame, each) for each in node.inputs]
-        outputs = self.compute(node, inputs)
-        tensors = [each.tensor for each in inputs]
-        scratch = kernels.scratch_bytes(node, tensors, self.cores)
-        frame.begun[index] = (inputs, outputs, self._new(node.name, "scratch", scratch) if scratch else None)
-        self._note(node)
-        return kernels.seconds(node, tensors) * self._random.uniform(*HASTE)
+        plan = frame.plan
+        node, special = plan.nodes[index], plan.special[index]
+        self.journal.mark(node.name)
+        inputs = self._taken(frame, plan.inputs[index])
+        known = plan.known[index] or self._seen(node, inputs)
+        if special is not None:
+            outputs = special(self, node, inputs)
+        elif known.alias:
+            outputs = self._aliased(node, inputs)
+        else:
+            outputs = self._allocated(plan, index, inputs, known)
+        scratch = self._new(node.name, "scratch", known.scratch_bytes) if known.scratch_bytes else None
+        frame.begun[index] = (inputs, outputs, scratch)
+        return known.seconds * (HASTE[0] + (HASTE[1] - HASTE[0]) * self._random.random())
 
-    def _end(self, frame: Frame, index: int) -> list[int]:
+    def _seen(self, node: Node, inputs: list[Value]) -> Known:
+        """What is known of an operation now that its inputs are there."""
+        outputs = [control.guessed(node, inputs, each) if each.shape is None else each for each in node.outputs]
+        return Known(replace(node, outputs=tuple(outputs)), [each.tensor for each in inputs], self.cores)
+
+    def finish(self, frame: Frame, index: int) -> list[Item]:
         """Free scratch and inputs, hand the outputs on; returns what is ready now."""
-        node = frame.graph.nodes[index]
+        node = frame.plan.nodes[index]
         inputs, outputs, scratch = frame.begun.pop(index)
         if scratch is not None:
             self.drop(scratch)
-        for number, value in enumerate(outputs):
-            self._put(frame, (index, number), value)
+        if node.op == "Enter":
+            return self.complete(frame, index, []) + self._entered(frame, node, inputs[0])
         if node.op not in control.TAKERS:
             for value in inputs:
-                self.release(value)
-        return self._ready_after(frame, index)
+                if value.buffer is not None:
+                    self.drop(value.buffer)
+        return self.complete(frame, index, outputs)
 
-    def _taken(self, frame: Frame, source: tuple[int, int]) -> Value:
-        """The value with a reference of the reader's own: the frame's, if it is the last one to read it."""
-        value = frame.values.get(source, NOTHING)
-        frame.owed[source] -= 1
-        if frame.owed[source] > 0:
-            self.keep(value.buffer)
-        else:
-            frame.values.pop(source, None)
-        return value
+    def _entered(self, frame: Frame, node: Node, value: Value) -> list[Item]:
+        which: int = node.attributes["loop"]
+        if which not in frame.loops:
+            frame.loops[which] = Loop(self, frame, which)
+        return frame.loops[which].give(0, node.attributes["position"], value)
 
-    def compute(self, node: Node, inputs: list[Value]) -> list[Value]:
-        """What the operation gives out; new references for the frame to hold."""
-        special = control.SPECIAL.get(node.op)
-        if special is not None:
-            return special(self, node, inputs)
-        if node.op == "Const":
-            return [Value(self._constant(node), node.outputs[0], node.value)]
-        tensors = [each.tensor for each in inputs]
-        if inputs and kernels.is_alias(node, tensors):
-            return self._aliased(node, inputs)
-        return self._allocated(node, inputs)
+    def complete(self, frame: Frame, index: int, outputs: list[Value]) -> list[Item]:
+        """An operation has given out its outputs; returns what is ready now, in this run and in those it hands on to."""
+        slot = frame.plan.first_slot[index]
+        ready: list[Item] = []
+        for value in outputs:
+            if frame.owed[slot]:
+                frame.values[slot] = value
+            elif value.buffer is not None:
+                self.drop(value.buffer)
+            if frame.loop is not None:
+                for position in frame.plan.result_slots.get(slot, ()):
+                    handed = self._taken(frame, (slot,))[0]
+                    ready += frame.loop.give(frame.turn + 1, position, handed)
+            slot += 1
+        ready += frame.ready_after(index)
+        frame.left -= 1
+        if not frame.left and frame.loop is not None:
+            ready += frame.loop.ended(frame.turn)
+        return ready
+
+    def _taken(self, frame: Frame, slots: Sequence[int]) -> list[Value]:
+        """The values, each with a reference of the reader's own: the frame's, if it is the last one to read it."""
+        found = []
+        values, owed = frame.values, frame.owed
+        for slot in slots:
+            value = values[slot]
+            owed[slot] -= 1
+            if not owed[slot]:
+                values[slot] = NOTHING
+            elif value.buffer is not None:
+                value.buffer.references += 1
+            found.append(value)
+        return found
 
     def _aliased(self, node: Node, inputs: list[Value]) -> list[Value]:
         found = []
         for each, tensor in zip(inputs, node.outputs, strict=False):
-            found.append(
-                Value(self.keep(each.buffer), tensor if tensor.shape is not None else each.tensor, each.number)
-            )
+            seen = tensor if tensor.shape is not None else each.tensor
+            found.append(Value(self.keep(each.buffer), seen, each.number, each.variable, each.tells))
         return found
 
-    def _allocated(self, node: Node, inputs: list[Value]) -> list[Value]:
-        found = []
-        reuses = node.op in kernels.REUSERS
-        for number, tensor in enumerate(node.outputs):
-            actual = tensor
-            if tensor.bytes is None:
-                actual = control.guessed(node, inputs, tensor)
-                self._told[node.name] = actual.bytes or 0
-            dying = self._dying(inputs, actual) if reuses and number == 0 else None
-            buffer = self.keep(dying) if dying is not None else self.allocate(node.name, _kind(node), actual)
-            known = node.value if node.value is not None else control.counted(node, inputs)
-            found.append(Value(buffer, actual, known if number == 0 else None))
+    def _allocated(self, plan: Plan, index: int, inputs: list[Value], known: Known) -> list[Value]:
+        node = plan.nodes[index]
+        found: list[Value] = []
+        for output, (tensor, count_bytes) in enumerate(known.outputs):
+            reuses = output == known.reuses
+            buffer = self.keep(_dying(node, inputs, tensor, count_bytes)) if reuses else None
+            if buffer is None and count_bytes:
+                buffer = self._new(node.name, plan.kinds[index], count_bytes)
+            number = None
+            if plan.counts[index] and not output:
+                number = node.value if node.value is not None else control.counted(node, inputs)
+            found.append(Value(buffer, tensor, number))
         return found
-
-    def _dying(self, inputs: list[Value], wanted: Tensor) -> Buffer | None:
-        """An input's buffer that only this reader refers to, and that has the right size."""
-        for each in inputs:
-            buffer = each.buffer
-            if buffer is None or buffer.references > 1 or buffer.kind == "constant":
-                continue
-            if each.tensor.bytes == wanted.bytes and each.tensor.item_bytes == wanted.item_bytes:
-                return buffer
-        return None
 
     def keep(self, buffer: Buffer | None) -> Buffer | None:
         """One more reference."""
@@ -212,9 +234,10 @@ class Walk:
         buffer.references -= 1
         if buffer.references:
             return
-        self._live.discard(buffer)
         if buffer.address is not None:
+            self.journal.freed(buffer, self.chunks.held_bytes(buffer.address))
             self.chunks.free(buffer.address)
+            self._live.discard(buffer)
         for each in buffer.items or ():
             self.release(each)
 
@@ -224,20 +247,19 @@ class Walk:
         return self._new(name, kind, count) if count else None
 
     def _new(self, name: str, kind: str, count_bytes: int) -> Buffer:
-        buffer = Buffer(name, kind, count_bytes, self.chunks.allocate(count_bytes))
+        buffer = Buffer(name, kind, count_bytes, self._address(count_bytes))
         self._live.add(buffer)
+        self.journal.made(buffer, self.chunks)
         return buffer
 
-    def new(self, name: str, count_bytes: int) -> Buffer:
-        """Memory for an activation."""
-        return self._new(name, "activations", count_bytes)
-
-    def computed_ahead(self, function: str) -> list[tuple[str, int]]:
-        """What the turns of a loop compute ahead, as far as sizes are known by now."""
-        if function not in self._ahead:
-            self._ahead[function] = ahead.computed_ahead(self.graph.functions[function])
-        found = [(name, self._told.get(name, 0) if count is None else count) for name, count in self._ahead[function]]
-        return [(name, count) for name, count in found if count]
+    def _address(self, count_bytes: int) -> int:
+        """A chunk; under a limit a worker waits while others still run and may free some, as TensorFlow's does."""
+        while True:
+            try:
+                return self.chunks.allocate(count_bytes)
+            except FullError:
+                if self._workers is None or not self._workers.wait():
+                    raise
 
     def new_list(self, name: str) -> Buffer:
         """An empty list of tensors; it takes no memory of its own that matters."""
@@ -251,10 +273,17 @@ class Walk:
         self.drop(buffer)
         return fresh
 
-    def _constant(self, node: Node) -> Buffer | None:
+    def adopted(self, buffer: Buffer, variable: Buffer) -> None:
+        """A buffer that becomes a variable's own."""
+        count = 0 if buffer.address is None else self.chunks.held_bytes(buffer.address)
+        self.journal.freed(buffer, count)
+        buffer.kind, buffer.name = variable.kind, variable.name
+        self.journal.made(buffer, self.chunks)
+
+    def constant(self, node: Node) -> Buffer | None:
         """Constants are made once and stay."""
         if id(node) not in self._constants:
-            made = self.allocate(node.name, "constant", node.outputs[0])
+            made = self.allocate(node.name, "other", node.outputs[0])
             if made is None:
                 return None
             self._constants[id(node)] = made
@@ -268,52 +297,13 @@ class Walk:
             self.drop(each)
         return buffer
 
-    def _put(self, frame: Frame, where: tuple[int, int], value: Value) -> None:
-        if frame.owed.get(where, 0) > 0:
-            frame.values[where] = value
-        else:
-            self.release(value)
 
-    def _ready_after(self, frame: Frame, index: int) -> list[int]:
-        found = []
-        for reader in frame.readers[index]:
-            frame.pending[reader] -= 1
-            if not frame.pending[reader]:
-                found.append(reader)
-        return found
-
-    def _note(self, node: Node) -> None:
-        used = self.chunks.used_bytes
-        self.timeline.append((node.name, used))
-        if used > self.peak.bytes:
-            self.peak.bytes, self.peak.node, self.peak.op = used, node.name, node.op
-            if self.target_bytes is not None and used >= self.target_bytes:
-                self.peak.held = self._held()
-
-    def _held(self) -> tuple[tuple[str, str, int], ...]:
-        found = [(each.name, each.kind, self.chunks.held_bytes(each.address)) for each in self._live if each.address]
-        return tuple(sorted(found, key=lambda each: (-each[2], each[0])))
-
-
-def _frame(graph: Graph) -> Frame:
-    frame = Frame(graph, pending=[0] * len(graph.nodes), readers=[[] for _ in graph.nodes])
-    for index, node in enumerate(graph.nodes):
-        for source in node.inputs:
-            frame.owed[source] = frame.owed.get(source, 0) + 1
-        sources = [each for each, _ in node.inputs] + list(node.waits)
-        frame.pending[index] = len(sources)
-        for source_index in sources:
-            frame.readers[source_index].append(index)
-    for source in graph.results:
-        frame.owed[source] = frame.owed.get(source, 0) + 1
-    return frame
-
-
-_UPDATE = re.compile(r"^(adam|adamw|adamax|nadam|sgd|rmsprop|adagrad|adadelta|adafactor|ftrl|lion|lamb|muon)(_\d+)?/")
-
-
-def _kind(node: Node) -> str:
-    """What an output is for, by the names that Keras gives."""
-    if _UPDATE.match(node.name):
-        return "update"
-    return "gradients" if "gradient_tape/" in node.name else "activations"
+def _dying(node: Node, inputs: list[Value], wanted: Tensor, count_bytes: int) -> Buffer | None:
+    """An input's buffer that only this reader refers to, and that has the right size."""
+    for each in inputs[:1] if node.op in kernels.FIRST_ONLY else inputs:
+        buffer = each.buffer
+        if buffer is None or buffer.references > 1 or buffer.bytes != count_bytes:
+            continue
+        if each.tensor.item_bytes == wanted.item_bytes:
+            return buffer
+    return None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crashcart.fit.chunks import Chunks
+from crashcart.fit.chunks import Chunks, FullError
 
 MIB = 1 << 20
 
@@ -62,6 +63,34 @@ def test_what_is_freed_is_free_and_nothing_overlaps(steps: list[tuple[bool, int]
         spans = sorted((each, each + chunks.held_bytes(each)) for each in held)
         assert all(end <= start for (_, end), (start, _) in pairwise(spans))
         assert chunks.used_bytes == sum(end - start for start, end in spans) <= chunks.peak_bytes
+    for each in held:
+        chunks.free(each)
+    assert chunks.used_bytes == 0
+
+
+def test_regions_grow_up_to_the_limit_and_no_further() -> None:
+    chunks = Chunks(limit_bytes=5 * MIB)
+    chunks.allocate(2 * MIB)
+    chunks.allocate(3 * MIB)  # a region of 4 MiB would be next; 3 are left
+    assert chunks.pool_bytes == 5 * MIB
+    with pytest.raises(FullError):
+        chunks.allocate(256)
+
+
+def test_free_memory_in_two_regions_is_not_one_chunk() -> None:
+    chunks = Chunks(limit_bytes=6 * MIB)
+    held = [chunks.allocate(2 * MIB), chunks.allocate(4 * MIB)]
+    for each in held:
+        chunks.free(each)
+    with pytest.raises(FullError):
+        chunks.allocate(5 * MIB)
+    chunks.allocate(4 * MIB)
+
+
+def test_hundreds_of_gigabytes_are_counted() -> None:
+    chunks = Chunks()
+    held = [chunks.allocate(100 << 30) for _ in range(8)]
+    assert chunks.used_bytes >= 800 << 30
     for each in held:
         chunks.free(each)
     assert chunks.used_bytes == 0

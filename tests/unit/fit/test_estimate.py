@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from crashcart.fit.estimate import estimate, largest_batch
-from crashcart.graph import Graph, Node, Tensor
+from crashcart.fit.estimate import estimate, largest_batch, lives
+from crashcart.fit.walk import Plans
+from crashcart.graph import Graph, Node, Tensor, Variable
 
 
 def line(batch: int) -> int:
@@ -38,3 +39,65 @@ def test_an_estimate_has_bounds_around_it_and_says_what_is_held() -> None:
     assert found.low_bytes < found.peak_bytes < found.high_bytes
     assert found.kinds["input"] == big.bytes
     assert found.largest[0].bytes == big.bytes
+
+
+def test_few_looks_are_enough_on_a_line() -> None:
+    looked: list[int] = []
+
+    def peak(batch: int) -> int:
+        looked.append(batch)
+        return 70_000 + 1000 * batch
+
+    assert largest_batch(peak, {64: 70_000 + 64_000}, 2_000_500) in range(1910, 1931)
+    assert len(looked) <= 3
+
+
+def test_the_batch_that_is_found_was_itself_looked_at_and_fits() -> None:
+    looked: dict[int, int] = {}
+
+    def peak(batch: int) -> int:
+        looked[batch] = 5000 + 10 * batch + (batch % 7) * 40
+        return looked[batch]
+
+    found = largest_batch(peak, {32: 5320}, 9000)
+    assert looked[found] <= 9000
+    assert found >= 340
+
+
+def test_the_middle_of_a_step_is_told_by_moments() -> None:
+    big = Tensor((1 << 20,), 4)
+    nodes = (Node("x", "Placeholder", outputs=(big,)), Node("y", "MatMul", ((0, 0),), outputs=(big,)))
+    found = estimate(Graph(nodes, (0,)), "predict", 8, cores=2)
+    assert max(sum(each.held.values()) for each in found.moments) == found.peak_bytes
+
+
+def drawn(weights_bytes: int) -> Graph:
+    """A model of one large weight that is drawn at random, and a step that takes little besides."""
+    row = Tensor((256,), 4)
+    nodes = (Node("x", "Placeholder", outputs=(row,)), Node("y", "MatMul", ((0, 0),), outputs=(row,)))
+    return Graph(nodes, (0,), variables=(Variable("w", weights_bytes, "weights", drawn=True),))
+
+
+def test_the_upper_bound_leaves_room_for_the_first_values_of_the_weights() -> None:
+    found = estimate(drawn(64 << 20), "predict", 8, cores=2)
+    assert found.peak_bytes < 80 << 20
+    assert found.high_bytes >= 3 * (64 << 20)
+
+
+def test_a_run_lives_under_its_upper_bound_and_dies_far_below_it() -> None:
+    plans = Plans(drawn(64 << 20), 2)
+    high = estimate(plans.graph, "predict", 8, cores=2).high_bytes
+    assert lives(plans, "predict", high)
+    assert not lives(plans, "predict", high // 2)
+
+
+def test_a_model_of_hundreds_of_gigabytes_is_estimated() -> None:
+    found = estimate(drawn(280 << 30), "predict", 1, cores=2)
+    assert 280 << 30 <= found.peak_bytes < 600 << 30
+
+
+def test_evaluation_hands_its_batch_over_and_prediction_keeps_it() -> None:
+    big = Tensor((1 << 20,), 4)
+    nodes = (Node("x", "Placeholder", outputs=(big,)), Node("y", "Relu", ((0, 0),), outputs=(big,)))
+    peaks = {phase: estimate(Graph(nodes, (0,)), phase, 8, cores=2).peak_bytes for phase in ("evaluate", "predict")}
+    assert peaks["predict"] - peaks["evaluate"] == big.bytes

@@ -1,0 +1,139 @@
+"""How far estimates are from truths, and the bounds that follow; those in `crashcart.fit.estimate` come from here.
+
+    python -m bench.fit.bounds [NAME…] [--graphs FOLDER]
+
+Each model of the zoo is traced once in a child of its own; with `--graphs` its graphs are kept there and used again. A bound is a
+factor on the estimate, one below and one above for each phase: the least and the largest ratio of truth to estimate that was seen.
+Each row is then judged by the factors that the other families give (leave one family out), which says how often such a
+bound fails on a family that it has not seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.fit.manifest import PHASES, SUBJECTS, Subject
+from bench.fit.truth import key, stored
+from bench.report import table
+from crashcart.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One truth and its estimate."""
+
+    subject: Subject
+    phase: str
+    batch: int
+    truth_bytes: int
+    estimate_bytes: int
+
+    @property
+    def ratio(self) -> float:
+        """How many times the estimate the truth is."""
+        return self.truth_bytes / self.estimate_bytes
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("bench.fit.bounds")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--graphs", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as passing:
+        folder = arguments.graphs or Path(passing)
+        found = list(rows([each for each in SUBJECTS if each.name in (arguments.names or [each.name])], folder))
+    for row in found:
+        print(f"{row.subject.name:<16} {row.phase:<8} {row.batch:>5} {1 / row.ratio - 1:+7.1%}")
+    print(table(["rows", "number", "median error", "90th percentile"], [spread(*each) for each in groups(found)]))
+    for phase in PHASES:
+        below, above = factors([row for row in found if row.phase == phase])
+        print(f"{phase}: below {below:.3f}, above {above:.3f}")
+    print(table(["rows", "number", "truth above", "truth below", "width"], [judged(*each) for each in groups(found)]))
+    return 0
+
+
+def rows(subjects: Iterable[Subject], folder: Path) -> Iterable[Row]:
+    """The truths beside what is estimated now."""
+    from crashcart.fit.estimate import estimate
+
+    truths = stored()
+    for subject in subjects:
+        for phase in PHASES:
+            for batch in subject.batches:
+                truth = truths.get(key(subject.name, phase, batch))
+                graph = graph_of(subject, phase, batch, folder) if truth else None
+                if truth is None or graph is None:
+                    continue
+                found = estimate(graph, phase, batch, os.cpu_count() or 1)
+                yield Row(subject, phase, batch, truth["peak_bytes"], found.peak_bytes)
+
+
+def graph_of(subject: Subject, phase: str, batch: int, folder: Path) -> Graph | None:
+    """The graph at a batch, traced in a child where it is not kept; None where that failed."""
+    path = folder / f"{subject.name}-{phase}-{batch}.pkl"
+    if not path.exists():
+        code = f"from bench.fit.bounds import child; child({subject.name!r}, {phase!r}, {str(folder)!r})"
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}, timeout=1800)
+    found: Graph | None = pickle.loads(path.read_bytes()) if path.exists() else None
+    return found
+
+
+def child(name: str, phase: str, folder: str) -> None:
+    """In the child: trace, and keep the graph at each batch."""
+    from bench.fit import zoo
+    from crashcart.probe.tensorflow_specs import batch_specs
+    from crashcart.probe.tensorflow_trace import Trace
+
+    subject = next(each for each in SUBJECTS if each.name == name)
+    made = getattr(zoo, name)()
+    model, given = made if isinstance(made, tuple) else (made, None)
+    trace = Trace(model, batch_specs(model, given, phase), phase)
+    for batch in subject.batches:
+        (Path(folder) / f"{name}-{phase}-{batch}.pkl").write_bytes(pickle.dumps(trace.at(batch)))
+
+
+def factors(seen: Sequence[Row]) -> tuple[float, float]:
+    """The factors below and above that hold for all rows."""
+    ratios = [row.ratio for row in seen] or [1.0]
+    return min(1.0, *ratios), max(1.0, *ratios)
+
+
+def left_out(row: Row, seen: Sequence[Row]) -> tuple[float, float]:
+    """The factors that the other families give."""
+    return factors([each for each in seen if each.phase == row.phase and each.subject.family != row.subject.family])
+
+
+def groups(seen: list[Row]) -> list[tuple[str, list[Row], list[Row]]]:
+    """Title, rows, and the rows that their factors are taken from."""
+    found = [("all", seen, seen)]
+    return found + [(phase, [row for row in seen if row.phase == phase], seen) for phase in PHASES]
+
+
+def spread(title: str, chosen: list[Row], seen: list[Row]) -> list[str]:
+    errors = sorted(abs(1 / row.ratio - 1) for row in chosen)
+    if not errors:
+        return [title, "0", "", ""]
+    at = errors[min(len(errors) - 1, int(0.9 * len(errors)))]
+    return [title, str(len(errors)), f"{statistics.median(errors):.1%}", f"{at:.1%}"]
+
+
+def judged(title: str, chosen: list[Row], seen: list[Row]) -> list[str]:
+    """How the factors of the other families do."""
+    given = [(row.ratio, *left_out(row, seen)) for row in chosen]
+    over = sum(ratio > above for ratio, _, above in given)
+    under = sum(ratio < below for ratio, below, _ in given)
+    width = statistics.median([above - below for _, below, above in given]) / 2 if given else 0.0
+    return [title, str(len(chosen)), str(over), str(under), f"±{width:.1%}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""A graph prepared to be run many times, and one run of it.
+
+Covers: who reads whose outputs, how often; loops taken apart into what enters, the turns, and what leaves, as TensorFlow does
+before it runs them; what of sizes, scratch and time is known before a run.
+Does not cover: running (`walk.py`), or the turns themselves (`loop.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING
+
+from crashcart.fit import control, kernels
+from crashcart.fit.values import NOTHING, Buffer, Value
+from crashcart.graph import Graph, Node, Tensor
+
+if TYPE_CHECKING:
+    from crashcart.fit.loop import Loop
+
+LOOPS = frozenset({"While", "StatelessWhile"})
+# TensorFlow keeps up to 8 readers of an operation in the order of the graph; more go into a hash table.
+MOST_IN_ORDER = 8
+
+_UPDATE = re.compile(r"^(adam|adamw|adamax|nadam|sgd|rmsprop|adagrad|adadelta|adafactor|ftrl|lion|lamb|muon)(_\d+)?/")
+
+
+class Plan:
+    """A graph prepared: lists by the index of the operation, and by slot (one for each output of each operation)."""
+
+    def __init__(self, graph: Graph, cores: int) -> None:
+        self.nodes, self.exits, results = _taken_apart(graph)
+        self.arguments = graph.arguments
+        self.first_slot, self.slots = _slots(self.nodes, results)
+        self.inputs = [tuple(self.first_slot[each] + number for each, number in node.inputs) for node in self.nodes]
+        self.results = [self.first_slot[each] + number for each, number in results]
+        self.result_slots = _by_slot(self.results)
+        self.owed = [0] * self.slots
+        for slot in (*(each for inputs in self.inputs for each in inputs), *self.results):
+            self.owed[slot] += 1
+        self.pending, self.readers = _waiting(self.nodes)
+        for exits in self.exits.values():
+            for index in exits:
+                self.pending[index] += 1
+        given = set(graph.arguments)
+        self.roots = [index for index, count in enumerate(self.pending) if not count and index not in given]
+        self.cheap = [node.op in kernels.CHEAP for node in self.nodes]
+        self.kinds = [_kind(node) for node in self.nodes]
+        self.counts = [node.value is not None or node.op in control.COUNTING for node in self.nodes]
+        self.special = [control.special_of(node) for node in self.nodes]
+        self.known = [self._known(index, cores) for index in range(len(self.nodes))]
+
+    def _known(self, index: int, cores: int) -> Known | None:
+        node = self.nodes[index]
+        inputs = [_output(self.nodes[each], number) for each, number in node.inputs]
+        if any(each.shape is None for each in (*inputs, *node.outputs)):
+            return None
+        return Known(node, inputs, cores)
+
+
+class Known:
+    """What is known of an operation whose shapes all are."""
+
+    __slots__ = ("alias", "outputs", "reuses", "scratch_bytes", "seconds")
+
+    def __init__(self, node: Node, inputs: list[Tensor], cores: int) -> None:
+        self.alias = bool(inputs) and kernels.is_alias(node, inputs)
+        self.reuses = kernels.reusing_output(node.op)
+        self.scratch_bytes = kernels.scratch_bytes(node, inputs, cores)
+        self.seconds = kernels.seconds(node, inputs)
+        self.outputs = [(each, each.bytes or 0) for each in node.outputs]
+
+
+class Frame:
+    """One run of a graph: what each operation waits for, and what each output still owes to whom."""
+
+    __slots__ = ("begun", "left", "loop", "loops", "owed", "pending", "plan", "readers", "turn", "values")
+
+    def __init__(self, plan: Plan, readers: list[list[int]], loop: Loop | None = None, turn: int = 0) -> None:
+        self.plan, self.readers, self.loop, self.turn = plan, readers, loop, turn
+        self.values: list[Value] = [NOTHING] * plan.slots
+        self.owed = plan.owed.copy()
+        self.pending = plan.pending.copy()
+        self.left = len(plan.nodes)
+        self.begun: dict[int, tuple[list[Value], list[Value], Buffer | None]] = {}
+        self.loops: dict[int, Loop] = {}
+
+    def ready_after(self, index: int) -> list[tuple[Frame, int]]:
+        """What waited for this operation last."""
+        pending = self.pending
+        found = []
+        for reader in self.readers[index]:
+            pending[reader] -= 1
+            if not pending[reader]:
+                found.append((self, reader))
+        return found
+
+
+def shuffled(readers: list[list[int]], random: Random) -> list[list[int]]:
+    """Readers in the order in which one process has them."""
+    return [random.sample(each, len(each)) if len(each) > MOST_IN_ORDER else each for each in readers]
+
+
+def _taken_apart(graph: Graph) -> tuple[list[Node], dict[int, list[int]], list[tuple[int, int]]]:
+    """Each loop as one operation for each value that enters and for each that leaves; the loop itself stays as what waits
+    for all of the latter. Returns those that leave, by loop, too."""
+    nodes, exits = list(graph.nodes), {}
+    for index, node in enumerate(graph.nodes):
+        if node.op not in LOOPS:
+            continue
+        for position, source in enumerate(node.inputs):
+            where = {"loop": index, "position": position}
+            nodes.append(Node(node.name, "Enter", (source,), node.waits, (), attributes=where))
+        exits[index] = list(range(len(nodes), len(nodes) + len(node.outputs)))
+        nodes.extend(Node(node.name, "Exit", outputs=(each,)) for each in node.outputs)
+    if not exits:
+        return nodes, {}, list(graph.results)
+    for index, node in enumerate(nodes):
+        if any(each in exits for each, _ in node.inputs):
+            nodes[index] = replace(node, inputs=tuple(_left(exits, each) for each in node.inputs))
+    for index, leaving in exits.items():
+        nodes[index] = replace(nodes[index], inputs=(), waits=tuple(leaving), outputs=())
+    return nodes, exits, [_left(exits, each) for each in graph.results]
+
+
+def _left(exits: Mapping[int, list[int]], source: tuple[int, int]) -> tuple[int, int]:
+    return (exits[source[0]][source[1]], 0) if source[0] in exits else source
+
+
+def _slots(nodes: list[Node], results: list[tuple[int, int]]) -> tuple[list[int], int]:
+    counts = [len(node.outputs) for node in nodes]
+    for index, number in (*(each for node in nodes for each in node.inputs), *results):
+        counts[index] = max(counts[index], number + 1)
+    first, total = [], 0
+    for count in counts:
+        first.append(total)
+        total += count
+    return first, total
+
+
+def _by_slot(results: list[int]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for position, slot in enumerate(results):
+        found.setdefault(slot, []).append(position)
+    return found
+
+
+def _waiting(nodes: list[Node]) -> tuple[list[int], list[list[int]]]:
+    """How many each operation waits for, and who waits for it: those that read it before those that only wait."""
+    pending = [len(node.inputs) + len(node.waits) for node in nodes]
+    readers: list[list[int]] = [[] for _ in nodes]
+    for index, node in enumerate(nodes):
+        for source, _ in node.inputs:
+            readers[source].append(index)
+    for each in readers:
+        each.sort(key=lambda index: _rank(nodes[index]))
+    for index, node in enumerate(nodes):
+        for source in node.waits:
+            readers[source].append(index)
+    return pending, readers
+
+
+def _rank(node: Node) -> int:
+    """Where an operation stands among the readers of a tensor. The graph's optimizer leaves them in an order of its own, which
+    is not that of the trace. In the logs of seven steps it was for nearly every layer: the gradient of its input, of its
+    weights, of its bias; for transposed convolutions the weights last; in Adam's updates the first moment before the second."""
+    if node.op == "BiasAddGrad":
+        return 2
+    if "BackpropFilter" in node.op:
+        return 3 if "conv_transpose/" in node.name else 1
+    return 1 if node.op == "Square" or ("MatMul" in node.op and node.name.endswith("_1")) else 0
+
+
+def _output(node: Node, number: int) -> Tensor:
+    return node.outputs[number] if number < len(node.outputs) else NOTHING.tensor
+
+
+def _kind(node: Node) -> str:
+    """What an output is for, by the names that Keras gives."""
+    if _UPDATE.match(node.name):
+        return "update"
+    return "gradients" if "gradient_tape/" in node.name else "activations"
