@@ -53,10 +53,12 @@ class Trace:
         inputs = tuple(_node_name(each) for each in _data_inputs(graph))
         results = tuple((_node_name(each), each.value_index) for each in graph.outputs)
         whole = _whole(graph)
-        dismantled(graph)  # before the next large thing is made
+        dismantled(graph)
+        del graph  # before the next large thing is made
         if len(whole.graph_def.node) > MOST_OPTIMIZED:
             self.notes += (f"a step of {len(whole.graph_def.node)} operations is read without TensorFlow's optimizer",)
         reader = Reader(_optimized(whole), inputs, results)
+        del whole
         lines = Lines(lambda batch: completed(reader.read(batch), kinds, names, reader.places))
         if kinds:
             lines.at(_ANY_BATCH)  # whether the updates can be completed shows here

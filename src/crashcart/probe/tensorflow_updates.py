@@ -5,8 +5,9 @@ train step. Variables of one shape and type are updated alike, so that one of th
 others, and the plain data are completed from it.
 Covers: Keras' own optimizers, dense gradients, models of so many variables that tracing each update by itself would take
 hundreds of megabytes. TensorFlow's optimizer orders what it gives out in a way that this cannot follow, and the order of
-nodes decides what runs first, so that steps of fewer variables are traced whole. Does not cover: updates within branches (scaled losses, accumulation), sparse
-gradients, optimizers of the user's own: these are traced as they are.
+nodes decides what runs first, so that steps of fewer variables are traced whole.
+Does not cover: updates within branches (scaled losses, accumulation), sparse gradients, optimizers of the user's own: these
+are traced as they are.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Kind:
 @contextmanager
 def traced_once(model: Any) -> Iterator[list[Kind]]:
     """Updates are traced once for each kind meanwhile; what is given is filled with the kinds."""
-    optimizer = getattr(model, "optimizer", None)
+    optimizer: Any = getattr(model, "optimizer", None)
     kinds: dict[Any, Kind] = {}
     found: list[Kind] = []
     if not _is_plain(optimizer):
@@ -56,7 +57,9 @@ def traced_once(model: Any) -> Iterator[list[Kind]]:
         import tensorflow as tf
 
         key = _key(variable)
-        fits = tf.is_tensor(gradient) and not isinstance(gradient, tf.IndexedSlices) and gradient.dtype == variable.dtype
+        fits = (
+            tf.is_tensor(gradient) and not isinstance(gradient, tf.IndexedSlices) and gradient.dtype == variable.dtype
+        )
         if not fits or shapes[key] < 2 or not key[0]:
             return plain(gradient, variable, learning_rate)
         own = _own(optimizer, variable)
