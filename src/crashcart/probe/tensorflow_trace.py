@@ -52,12 +52,12 @@ class Trace:
         self._variables, names = _variables(model, graph)
         inputs = tuple(_node_name(each) for each in _data_inputs(graph))
         results = tuple((_node_name(each), each.value_index) for each in graph.outputs)
-        whole = _whole(graph)
+        whole, kept = _whole(graph)
         dismantled(graph)
         del graph  # before the next large thing is made
-        if len(whole.graph_def.node) > MOST_OPTIMIZED:
-            self.notes += (f"a step of {len(whole.graph_def.node)} operations is read without TensorFlow's optimizer",)
-        reader = Reader(_optimized(whole), inputs, results)
+        if len(whole.node) > MOST_OPTIMIZED:
+            self.notes += (f"a step of {len(whole.node)} operations is read without TensorFlow's optimizer",)
+        reader = Reader(_optimized(whole, kept), inputs, results)
         del whole
         lines = Lines(lambda batch: completed(reader.read(batch), kinds, names, reader.places))
         if kinds:
@@ -210,38 +210,36 @@ def _slots(model: Any) -> list[Any]:
     return [variable for optimizer in kept for variable in optimizer.variables]
 
 
-def _whole(graph: Any) -> Any:
-    """The graph as TensorFlow writes it down. Handles become VarHandleOps, which carry shapes; loops stay loops."""
-    from tensorflow.core.protobuf import meta_graph_pb2
-
-    meta = meta_graph_pb2.MetaGraphDef()
-    meta.graph_def.CopyFrom(graph.as_graph_def())
+def _whole(graph: Any) -> tuple[Any, list[str]]:
+    """The graph as TensorFlow writes it down, and what of it must be kept. Handles become VarHandleOps, which carry shapes;
+    loops stay loops."""
+    definition = graph.as_graph_def()
     by_handle = {id(each.handle): each for each in graph.variables}
     handles = {_node_name(inner): by_handle.get(id(outer)) for outer, inner in graph.captures}
-    for node in meta.graph_def.node:
+    for node in definition.node:
         _prepare(node, handles)
-    for function in meta.graph_def.library.function:
+    for function in definition.library.function:
         for node in function.node_def:
             node.attr.pop("_lower_using_switch_merge", None)
-    kept = meta.collection_def["train_op"].node_list.value
-    kept.extend(each.name for each in graph.outputs)
-    kept.extend(each.name for each in graph.control_outputs)
-    return meta
+    return definition, [each.name for each in (*graph.outputs, *graph.control_outputs)]
 
 
-def _optimized(meta: Any) -> Any:
+def _optimized(definition: Any, kept: list[str]) -> Any:
     """The graph after TensorFlow's own optimizer, less two of its passes. That for memory changes graphs only near the end of
     a device's memory, and that for functions needs some; together they took half of its time on MobileNetV2 (4.5 s)."""
-    from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
+    from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2
     from tensorflow.python.grappler import tf_optimizer
 
-    if len(meta.graph_def.node) > MOST_OPTIMIZED:
-        return meta.graph_def
+    if len(definition.node) > MOST_OPTIMIZED:
+        return definition
+    meta = meta_graph_pb2.MetaGraphDef()
+    meta.graph_def.CopyFrom(definition)
+    meta.collection_def["train_op"].node_list.value.extend(kept)
     config = config_pb2.ConfigProto()
     options = config.graph_options.rewrite_options
     options.min_graph_nodes = -1
     options.memory_optimization = rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
-    options.disable_tfg_optimizer = not meta.graph_def.library.function
+    options.disable_tfg_optimizer = not definition.library.function
     return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
 
 
