@@ -36,6 +36,7 @@ class Reader:
     def __init__(self, definition: Any, inputs: tuple[str, ...], results: tuple[tuple[str, int], ...]) -> None:
         self._definition = definition
         self._inputs, self._results = inputs, results
+        self.places = {each.name: place for place, each in enumerate(definition.node)}
         self._open = [each for each in definition.node if each.op == "Placeholder" and _is_open(each)]
 
     def read(self, batch: int) -> Graph:

@@ -91,9 +91,7 @@ def _growing(first: int, low: Graph, second: int, high: Graph) -> list[_Growing]
             raise _NoLineError
         if one.outputs == other.outputs and one.value == other.value:
             continue
-        shapes = tuple(
-            _shape(first, a.shape, second, b.shape) for a, b in zip(one.outputs, other.outputs, strict=True)
-        )
+        shapes = tuple(_shape(first, a.shape, second, b.shape) for a, b in zip(one.outputs, other.outputs, strict=True))
         value = None if one.value is None and other.value is None else _line(first, one.value, second, other.value)
         found.append(_Growing(index, shapes, value))
     return found

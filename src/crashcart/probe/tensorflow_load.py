@@ -202,8 +202,9 @@ def _from_file(place: str) -> ModuleType:
 
 
 def _from_path(place: str) -> ModuleType:
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
     return importlib.import_module(place)
 
 

@@ -40,9 +40,14 @@ def _configuration(path: Path) -> dict[str, Any]:
 
 
 def _help(path: Path, message: str) -> str:
+    load, why = (
+        f"keras.saving.load_model({path.name!r})",
+        "If it has layers of your own, write a function that imports them and",
+    )
     if "ambda" in message and "safe" in message:
-        return f"It has code of its own in it. Write a function that returns `keras.saving.load_model({path.name!r}, safe_mode=False)` and name that: FILE.py:NAME."
-    return f"If it has layers of your own, write a function that imports them and returns `keras.saving.load_model({path.name!r})`, and name that: FILE.py:NAME."
+        load = f"keras.saving.load_model({path.name!r}, safe_mode=False)"
+        why = "It has code of its own in it. Write a function that"
+    return f"{why} returns `{load}`, and name that: FILE.py:NAME."
 
 
 def _first_line(error: Exception) -> str:

@@ -148,7 +148,9 @@ def _unbuilt(model: Any) -> str:
     kind = type(model).__name__
     if kind == "Sequential":
         return "the model is not built: it has no keras.Input, so that the shape of its input is not known"
-    taken = [name for name in inspect.signature(model.call).parameters if name not in ("training", "mask", "args", "kwargs")]
+    taken = [
+        name for name in inspect.signature(model.call).parameters if name not in ("training", "mask", "args", "kwargs")
+    ]
     return f"the model is not built, so that the shape of {taken[0] if taken else 'what'} in {kind}.call is not known"
 
 
@@ -174,7 +176,9 @@ def _closed(specs: Any, shapes: Shapes | None, assumed: list[str], what: str = "
     if shapes and len(shapes) != len(flat):
         raise SpecsNeededError(
             f"the model has {len(flat)} input{'s' * (len(flat) != 1)}, and {len(shapes)} shapes were given",
-            "Give --shape once for each input, in their order: " + ", ".join(_name(each, flat, what) for each in flat) + ".",
+            "Give --shape once for each input, in their order: "
+            + ", ".join(_name(each, flat, what) for each in flat)
+            + ".",
         )
     found = []
     for number, spec in enumerate(flat):

@@ -21,7 +21,7 @@ from crashcart.errors import UsageError
 _SAVED = (".keras", ".h5", ".hdf5")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 _SETS_BACKEND = re.compile(
-    r"""^[ \t]*(?:os\.)?(?:environ\[\s*["']KERAS_BACKEND["']\s*\]\s*=|environ(?P<unless>\.setdefault)\(\s*["']KERAS_BACKEND["']\s*,)"""
+    r"""^[ \t]*(?:os\.)?environ(?:\[\s*["']KERAS_BACKEND["']\s*\]\s*=|(?P<unless>\.setdefault)\(\s*["']KERAS_BACKEND["']\s*,)"""
     r"""\s*["'](?P<name>\w+)["']""",
     re.MULTILINE,
 )
@@ -77,7 +77,8 @@ def read_target(text: str) -> Target:
         raise UsageError(f"received {text!r}; expected FILE.py:NAME, MODULE:NAME or a .keras file", _EXAMPLE)
     if _origin(place) is None:
         raise UsageError(
-            f"there is no module {place} here or on Python's path", f"Write FILE.py:{name}, or go where {place} can be imported."
+            f"there is no module {place} here or on Python's path",
+            f"Write FILE.py:{name}, or go where {place} can be imported.",
         )
     return Target(place, name, is_file=False)
 
@@ -85,30 +86,40 @@ def read_target(text: str) -> Target:
 def _unnamed(text: str) -> Target:
     path = Path(text)
     if text.endswith(".weights.h5"):
-        raise UsageError(f"{text} has weights alone, and no model", "Name the function that builds the model: FILE.py:NAME.")
+        raise UsageError(
+            f"{text} has weights alone, and no model", "Name the function that builds the model: FILE.py:NAME."
+        )
     if path.suffix == ".ipynb":
         raise _notebook(text)
     if path.is_dir() and ((path / "saved_model.pb").is_file() or (path / "keras_metadata.pb").is_file()):
-        raise UsageError(f"{text} is a SavedModel, which has no train step", "Save the model as .keras, or name its builder.")
+        raise UsageError(
+            f"{text} is a SavedModel, which has no train step", "Save the model as .keras, or name its builder."
+        )
     if path.suffix in _SAVED:
         if not path.is_file():
             raise UsageError(f"there is no file {text}", "Write FILE.py:NAME, or the path of a .keras file.")
         return Target(text, saved=True)
     if path.suffix in (".tflite", ".onnx", ".pb", ".pt", ".pth", ".safetensors"):
-        raise UsageError(f"{text} is not a model that Keras can train", "Name the function that builds it: FILE.py:NAME.")
+        raise UsageError(
+            f"{text} is not a model that Keras can train", "Name the function that builds it: FILE.py:NAME."
+        )
     if path.is_dir():
         raise UsageError(f"{text} is a directory; expected FILE.py:NAME", _EXAMPLE)
     if path.suffix == ".py" and path.is_file():
         found = _defined(path)
         listed = f"; {text} defines {', '.join(found)}" if found else ""
-        raise UsageError(f"received {text!r}; expected FILE.py:NAME{listed}", f"Such as {text}:{found[0] if found else 'build_model'}.")
+        raise UsageError(
+            f"received {text!r}; expected FILE.py:NAME{listed}",
+            f"Such as {text}:{found[0] if found else 'build_model'}.",
+        )
     raise UsageError(f"received {text!r}; expected FILE.py:NAME, MODULE:NAME or a .keras file", _EXAMPLE)
 
 
 def _notebook(place: str) -> UsageError:
     return UsageError(
         f"{place} is a notebook, and running all of it may train",
-        "In a cell of it, write `import crashcart as cc; cc.fit(model, batch_size=64)`; or move the function that builds the model to a .py file.",
+        "In a cell of it, write `import crashcart as cc; cc.fit(model, batch_size=64)`; "
+        "or move the function that builds the model to a .py file.",
     )
 
 
@@ -123,7 +134,7 @@ def _defined(path: Path) -> list[str]:
 
 def _origin(module: str) -> Path | None:
     """The file of a module, without importing it (only the packages above it are)."""
-    here = os.getcwd()
+    here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:

@@ -19,11 +19,13 @@ from crashcart.probe.tensorflow_graph import Reader, dismantled
 from crashcart.probe.tensorflow_lines import Lines
 from crashcart.probe.tensorflow_load import NeedsWeightsError
 from crashcart.probe.tensorflow_specs import outputs
+from crashcart.probe.tensorflow_updates import Kind, NotAlikeError, completed, traced_once
 from crashcart.probe.tensorflow_weights import WeightsReadError, unallocated
 
 # TensorFlow's optimizer takes about 10 kB for each operation (measured on MobileNetV2 and a decoder). Beyond this many the
 # process would grow by more than 300 MB, and a step is read as it was traced.
 MOST_OPTIMIZED = 25_000
+_ANY_BATCH = 8
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
@@ -40,15 +42,27 @@ class Trace:
         check_traceable(model, phase)
         self.notes = _notes(model)
         with _told(phase), unallocated(), _uncollected():
-            graph = _traced(model, specs, phase)
-            self._variables = tuple(_variables(model, graph).values())
-            inputs = tuple(_node_name(each) for each in _data_inputs(graph))
-            results = tuple((_node_name(each), each.value_index) for each in graph.outputs)
-            whole = _whole(graph)
-            if len(whole.graph_def.node) > MOST_OPTIMIZED:
-                self.notes += (f"a step of {len(whole.graph_def.node)} operations is read without TensorFlow's optimizer",)
-            dismantled(graph)  # before the next large thing is made
-            self._lines = Lines(Reader(_optimized(whole), inputs, results).read)
+            try:
+                self._lines = self._traced(model, specs, phase, alike=True)
+            except NotAlikeError:
+                self._lines = self._traced(model, specs, phase, alike=False)
+
+    def _traced(self, model: Any, specs: tuple[Any, ...], phase: str, alike: bool) -> Lines:
+        graph, kinds = _traced(model, specs, phase, alike)
+        self._variables, names = _variables(model, graph)
+        inputs = tuple(_node_name(each) for each in _data_inputs(graph))
+        results = tuple((_node_name(each), each.value_index) for each in graph.outputs)
+        whole, kept = _whole(graph)
+        dismantled(graph)
+        del graph  # before the next large thing is made
+        if len(whole.node) > MOST_OPTIMIZED:
+            self.notes += (f"a step of {len(whole.node)} operations is read without TensorFlow's optimizer",)
+        reader = Reader(_optimized(whole, kept), inputs, results)
+        del whole
+        lines = Lines(lambda batch: completed(reader.read(batch), kinds, names, reader.places))
+        if kinds:
+            lines.at(_ANY_BATCH)  # whether the updates can be completed shows here
+        return lines
 
     def at(self, batch: int) -> Graph:
         """The step at that batch."""
@@ -107,13 +121,16 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _traced(model: Any, specs: tuple[Any, ...], phase: str) -> Any:
-    """The graph of the step, as Keras would make it."""
+def _traced(model: Any, specs: tuple[Any, ...], phase: str, alike: bool) -> tuple[Any, list[Kind]]:
+    """The graph of the step, as Keras would make it, and the updates in it that stand for others."""
     from tensorflow.python.framework.func_graph import func_graph_from_py_func
 
     _build(model, specs, phase)
     step = {"train": "train_step", "evaluate": "test_step", "predict": "predict_step"}[phase]
-    return func_graph_from_py_func(step, getattr(model, step), (specs,), {})
+    if phase != "train" or not alike:
+        return func_graph_from_py_func(step, getattr(model, step), (specs,), {}), []
+    with traced_once(model) as kinds:
+        return func_graph_from_py_func(step, model.train_step, (specs,), {}), kinds
 
 
 def _build(model: Any, specs: tuple[Any, ...], phase: str) -> None:
@@ -164,8 +181,9 @@ def _data_inputs(graph: Any) -> list[Any]:
     return [each for each in graph.inputs if id(each) not in captured]
 
 
-def _variables(model: Any, graph: Any) -> dict[str, Variable]:
-    """All variables in the order in which they are made, by the name of their handle in the graph where the step uses them."""
+def _variables(model: Any, graph: Any) -> tuple[tuple[Variable, ...], dict[int, str]]:
+    """All variables in the order in which they are made, by the name of their handle in the graph where the step uses them;
+    and that name by the id of TensorFlow's own."""
     handles = {id(outer): _node_name(inner) for outer, inner in graph.captures}
     place = {handle: number for number, handle in enumerate(handles)}
     read = sorted(graph.variables, key=lambda each: place.get(id(each.handle), len(place)))
@@ -174,15 +192,14 @@ def _variables(model: Any, graph: Any) -> dict[str, Variable]:
     made += [(each.value, "other") for each in model.variables]
     made += [(each, "other") for each in read]
     found: dict[str, Variable] = {}
-    known: set[int] = set()
+    names: dict[int, str] = {}
     for variable, kind in made:
-        if id(variable) in known:
+        if id(variable) in names:
             continue
-        known.add(id(variable))
-        name = handles.get(id(variable.handle), f"unused {len(known)}")
+        name = names[id(variable)] = handles.get(id(variable.handle), f"unused {len(names) + 1}")
         drawn = kind == "weights" and (variable.shape.rank or 0) > 1
         found[name] = Variable(name, variable.shape.num_elements() * variable.dtype.size, kind, drawn)
-    return found
+    return tuple(found.values()), names
 
 
 def _slots(model: Any) -> list[Any]:
@@ -193,38 +210,36 @@ def _slots(model: Any) -> list[Any]:
     return [variable for optimizer in kept for variable in optimizer.variables]
 
 
-def _whole(graph: Any) -> Any:
-    """The graph as TensorFlow writes it down. Handles become VarHandleOps, which carry shapes; loops stay loops."""
-    from tensorflow.core.protobuf import meta_graph_pb2
-
-    meta = meta_graph_pb2.MetaGraphDef()
-    meta.graph_def.CopyFrom(graph.as_graph_def())
+def _whole(graph: Any) -> tuple[Any, list[str]]:
+    """The graph as TensorFlow writes it down, and what of it must be kept. Handles become VarHandleOps, which carry shapes;
+    loops stay loops."""
+    definition = graph.as_graph_def()
     by_handle = {id(each.handle): each for each in graph.variables}
     handles = {_node_name(inner): by_handle.get(id(outer)) for outer, inner in graph.captures}
-    for node in meta.graph_def.node:
+    for node in definition.node:
         _prepare(node, handles)
-    for function in meta.graph_def.library.function:
+    for function in definition.library.function:
         for node in function.node_def:
             node.attr.pop("_lower_using_switch_merge", None)
-    kept = meta.collection_def["train_op"].node_list.value
-    kept.extend(each.name for each in graph.outputs)
-    kept.extend(each.name for each in graph.control_outputs)
-    return meta
+    return definition, [each.name for each in (*graph.outputs, *graph.control_outputs)]
 
 
-def _optimized(meta: Any) -> Any:
+def _optimized(definition: Any, kept: list[str]) -> Any:
     """The graph after TensorFlow's own optimizer, less two of its passes. That for memory changes graphs only near the end of
     a device's memory, and that for functions needs some; together they took half of its time on MobileNetV2 (4.5 s)."""
-    from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
+    from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2
     from tensorflow.python.grappler import tf_optimizer
 
-    if len(meta.graph_def.node) > MOST_OPTIMIZED:
-        return meta.graph_def
+    if len(definition.node) > MOST_OPTIMIZED:
+        return definition
+    meta = meta_graph_pb2.MetaGraphDef()
+    meta.graph_def.CopyFrom(definition)
+    meta.collection_def["train_op"].node_list.value.extend(kept)
     config = config_pb2.ConfigProto()
     options = config.graph_options.rewrite_options
     options.min_graph_nodes = -1
     options.memory_optimization = rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
-    options.disable_tfg_optimizer = not meta.graph_def.library.function
+    options.disable_tfg_optimizer = not definition.library.function
     return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
 
 

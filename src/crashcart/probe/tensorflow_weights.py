@@ -139,7 +139,10 @@ def _created(plain: Callable[..., Any]) -> Callable[..., Any]:
         spec = None if options.get("shape") is not None or tf.distribute.has_strategy() else _spec(value, wanted)
         if spec is None or not spec.shape.is_fully_defined():
             return plain(next_creator, **options)
-        if spec.dtype in (tf.string, tf.resource, tf.variant) or spec.shape.num_elements() * spec.dtype.size <= SMALL_BYTES:
+        if (
+            spec.dtype in (tf.string, tf.resource, tf.variant)
+            or spec.shape.num_elements() * spec.dtype.size <= SMALL_BYTES
+        ):
             return plain(next_creator, **options)
         kept = ("trainable", "name", "constraint", "synchronization", "aggregation")
         given = {each: options[each] for each in kept if options.get(each) is not None}

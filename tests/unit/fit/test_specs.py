@@ -13,7 +13,6 @@ from crashcart.probe.tensorflow_specs import SpecsNeededError, batch_specs, desc
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
 
 
-
 @pytest.fixture(scope="module")
 def kinds() -> Iterator[Any]:
     from tests.unit.fit.programs import kinds
@@ -67,7 +66,7 @@ def test_an_unbuilt_model_says_which_shape_it_needs(kinds: Any) -> None:
         batch_specs(kinds.Net(), None, "train")
     assert "--shape" in caught.value.help
     assert shapes(batch_specs(kinds.Net(), None, "train", [(20,)])) == (((None, 20), "float32"), ((None,), "int32"))
-    with pytest.raises(SpecsNeededError, match="no keras.Input"):
+    with pytest.raises(SpecsNeededError, match=r"no keras\.Input"):
         batch_specs(kinds.words(), None, "train")
     found = described(kinds.words(), None, "train", [(30,)])
     assert shapes(found.specs[0]) == ((None, 30), "int32")

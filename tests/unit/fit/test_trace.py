@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,18 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # of TensorFlow, with NumPy 2
 ]
 
-KINDS = ("dicts", "lists", "weighted", "own_step", "open_length", "half", "accumulating", "averaged", "nested", "called")
+KINDS = (
+    "dicts",
+    "lists",
+    "weighted",
+    "own_step",
+    "open_length",
+    "half",
+    "accumulating",
+    "averaged",
+    "nested",
+    "called",
+)
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +118,34 @@ def test_what_has_no_such_step_is_refused(kinds: Any) -> None:
         traced(lambda: (kinds.dicts(), kinds.tf.TensorSpec((None, 3))))
     with pytest.raises(CannotCheckError, match="the train step cannot be traced"):
         traced(lambda: (kinds.half(), (kinds.tf.TensorSpec((None, 40)), kinds.tf.TensorSpec((None, 9)))))
+
+
+def test_updates_that_are_traced_once_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    from crashcart.probe import tensorflow_trace, tensorflow_updates
+    from tests.unit.fit.programs.decoder import small
+
+    monkeypatch.setattr(tensorflow_trace, "MOST_OPTIMIZED", 0)  # as it is with many variables
+    whole = traced(small).at(4)
+    monkeypatch.setattr(tensorflow_updates, "MANY_VARIABLES", 0)
+    trace = traced(small)
+    assert "without TensorFlow's optimizer" in trace.notes[0]
+    completed = trace.at(4)
+    assert computed(completed) == computed(whole)
+    assert sorted(written(completed)) == sorted(written(whole))
+    assert len(set(written(completed))) > 50
+    assert [each.bytes for each in completed.variables] == [each.bytes for each in whole.variables]
+
+
+def computed(graph: Graph) -> Counter[Any]:
+    """What is computed, in which shapes; constants are shared by updates that are traced once."""
+    return Counter((node.op, tuple(each.shape for each in node.outputs)) for node in graph.nodes if node.op != "Const")
+
+
+def written(graph: Graph) -> list[int]:
+    """The variables that are written, by their place in the order in which they were made."""
+    places = {each.name: number for number, each in enumerate(graph.variables)}
+    writes = [node for node in graph.nodes if node.op.startswith("Assign")]
+    return [places[str(graph.nodes[node.inputs[0][0]].variable)] for node in writes]
 
 
 def test_a_model_of_70_billion_parameters_is_built_without_its_weights() -> None:

@@ -13,7 +13,9 @@ from crashcart.probe.tensorflow_lines import Lines
 class Inferred:
     """A step of one tensor, and how often it was asked for."""
 
-    def __init__(self, shape: Callable[[int], Shape | None], value: Callable[[int], int | None] = lambda batch: None) -> None:
+    def __init__(
+        self, shape: Callable[[int], Shape | None], value: Callable[[int], int | None] = lambda batch: None
+    ) -> None:
         self.shape, self.value = shape, value
         self.asked: list[int] = []
 

@@ -25,7 +25,9 @@ def lists():
     """Several inputs and outputs as lists, losses by the names of the outputs."""
     inputs, outputs = _heads(lambda price, kind: [price, kind])
     model = keras.Model(list(inputs.values()), outputs)
-    model.compile("rmsprop", {"kind": "sparse_categorical_crossentropy", "price": "mae"}, loss_weights={"kind": 1.0, "price": 0.1})
+    model.compile(
+        "rmsprop", {"kind": "sparse_categorical_crossentropy", "price": "mae"}, loss_weights={"kind": 1.0, "price": 0.1}
+    )
     return model
 
 
@@ -92,7 +94,9 @@ def words():
 
 
 def open_length():
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), layers.Embedding(50, 32), layers.GRU(16), layers.Dense(1)])
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), layers.Embedding(50, 32), layers.GRU(16), layers.Dense(1)]
+    )
     model.compile("adam", "mse")
     return model
 
@@ -180,7 +184,9 @@ def pairs():
     """A size that grows with the square of the batch."""
     inputs = keras.Input((40,))
     x = layers.Dense(48)(inputs)
-    model = keras.Model(inputs, layers.Lambda(lambda value: tf.reshape(tf.matmul(value, value, transpose_b=True), [-1]))(x))
+    model = keras.Model(
+        inputs, layers.Lambda(lambda value: tf.reshape(tf.matmul(value, value, transpose_b=True), [-1]))(x)
+    )
     model.compile("sgd")
     return model
 
