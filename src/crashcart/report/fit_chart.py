@@ -24,7 +24,7 @@ ORDER = (PROCESS, "weights", "optimizer", "constant", "other", "input", "activat
 """From the bottom: what stays from step to step, then what comes and goes."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 14, 32, 46
 _HEADROOM = 1.08
-_FAR = 4.0
+_FAR = 2.5
 """Memory beyond this multiple of the peak is told, not drawn: it would press the bands flat."""
 _LEAST_SHARE = 0.004
 """A band that is nowhere thicker than this share of the peak cannot be seen; it is counted with the others."""
@@ -111,6 +111,12 @@ def draw_step(step: StepPeak, width: int, height: int, name: str) -> str:
     ]
     attributes = {"class_": "chart step", "viewBox": f"0 0 {width} {height}", "role": "img"}
     return tag("svg", parts, **attributes, aria_labelledby=f"{name}-title {name}-desc")
+
+
+def far_above(step: StepPeak) -> bool:
+    """Whether what is available lies too far above the peak to be drawn."""
+    stack = bands(step)
+    return bool(stack) and step.available_bytes is not None and step.available_bytes > _FAR * max(stack[-1].high)
 
 
 def told(step: StepPeak) -> str:

@@ -155,7 +155,10 @@ def test_the_picture_names_the_peak_and_what_is_available() -> None:
 
 
 def test_memory_far_above_is_told_and_not_drawn() -> None:
-    assert not having(drawn(replace(train_step(), available_bytes=100 * GIB)), "limit")
+    far = replace(train_step(), available_bytes=100 * GIB)
+    assert not having(drawn(far), "limit")
+    assert "100 GiB available lie far above" in render_html(Report("m", ()), Evidence(step=far))
+    assert "lie far above" not in render_html(Report("m", ()), Evidence(step=train_step()))
 
 
 @pytest.mark.parametrize("width", [400, 920])
