@@ -51,7 +51,9 @@ def test_it_says_what_is_held_and_where_in_the_users_words() -> None:
 def test_on_the_host_both_figures_are_told_apart() -> None:
     text = render_step(on_host(train_step()), 110, False)
     assert text.startswith("peak 5.47 GiB (5.18 … 6.05 GiB) of 7.00 GiB available")
-    assert "TensorFlow's tensors are 4.98 GiB of it" in text
+    assert "grows by on the host (container), 4.98 GiB (4.79 … 5.37 GiB) of it for tensors" in text
+    more = replace(on_host(train_step()), peak_bytes=6000 * MIB)
+    assert "on a device, TensorFlow's allocator takes 5.86 GiB" in render_step(more, 110, False)
 
 
 def test_remedies_come_with_what_they_save_and_cost() -> None:
