@@ -30,6 +30,7 @@ _LEAST_SHARE = 0.004
 """A band that is nowhere thicker than this share of the peak cannot be seen; it is counted with the others."""
 _CHAR = 6.4
 _LEAST_CHANGE = 0.0005
+_BROAD = 600
 _LEAST_PART = 0.06
 
 
@@ -182,7 +183,8 @@ def _axes(plot: _Plot) -> Iterator[str]:
             "path", class_="part", d=f"M{short(left + 1)} {short(y - 4)}V{short(y)}H{short(right - 1)}V{short(y - 4)}"
         )
         yield tag("text", words, class_="tick", x=(left + right) / 2, y=y + 15, text_anchor="middle")
-    words = cut("the operations of one step that change it, in order", int((plot.right - _LEFT) / _CHAR))
+    broad = plot.width >= _BROAD
+    words = "the operations of one step that change it, in order" if broad else "operations of one step, in order"
     yield tag("text", words, class_="tick", x=(_LEFT + plot.right) / 2, y=float(plot.height - 6), text_anchor="middle")
 
 
