@@ -151,4 +151,5 @@ def _layer_names(model: Any) -> tuple[str, ...]:
 def _optimizer_names(model: Any) -> tuple[str, ...]:
     """The optimizer's, and that of the one inside it (loss scaling wraps another)."""
     outer = getattr(model, "optimizer", None)
-    return tuple(str(each.name) for each in (outer, getattr(outer, "inner_optimizer", None)) if hasattr(each, "name"))
+    names = (getattr(each, "name", None) for each in (outer, getattr(outer, "inner_optimizer", None)))
+    return tuple(str(each) for each in names if each)
