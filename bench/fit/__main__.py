@@ -27,6 +27,7 @@ from bench.fit.truth import keep, key, measured, missing, stored
 from bench.report import table, write_section
 
 MARK = "estimate "
+GIANT = Path(__file__).resolve().parents[2] / "tests" / "unit" / "fit" / "programs" / "decoder.py"
 Row = dict[str, Any]
 
 
@@ -47,7 +48,7 @@ def main() -> int:
             rows += found
             for row in found:
                 print(line(row), flush=True)
-    body = report(rows)
+    body = report(rows, "" if arguments.names else giants())
     print(body)
     if arguments.write:
         write_section("Will it fit", "make bench-fit", body)
@@ -90,15 +91,20 @@ def grappler_rows() -> dict[tuple[str, str, int], int | None]:
 
 
 def estimated(subject: Subject, phase: str) -> list[Row]:
+    return _answers(f"child({subject.name!r}, {phase!r})")
+
+
+def _answers(call: str) -> list[Row]:
+    """What a function of this module says in a child of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", f"from bench.fit.__main__ import child; child({subject.name!r}, {phase!r})"],
+        [sys.executable, "-c", f"import bench.fit.__main__ as bench; bench.{call}"],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
         stdout=subprocess.PIPE,
         text=True,
         timeout=1800,
     )
     if done.returncode:
-        print(f"{subject.name} {phase}: the child ended with {done.returncode}", flush=True)
+        print(f"{call}: the child ended with {done.returncode}", flush=True)
     return [json.loads(line.removeprefix(MARK)) for line in done.stdout.splitlines() if line.startswith(MARK)]
 
 
@@ -126,6 +132,31 @@ def child(name: str, phase: str) -> None:
         if found.host is not None:
             row |= {"host": found.host.bytes, "host_low": found.host.low_bytes, "host_high": found.host.high_bytes}
         print(MARK + json.dumps(row | costs | naive(plain, phase, batch)), flush=True)
+
+
+def giants() -> str:
+    """A decoder of 70 billion parameters, whose weights no machine of ours could hold."""
+    body = []
+    for phase in PHASES:
+        for row in _answers(f"giant({phase!r})"):
+            body.append([phase, f"{row['parameters'] / 1e9:.1f} billion", f"{row['estimate'] / 1e9:.0f}"])
+            body[-1] += [f"{row['seconds']:.0f}", f"{row['grown'] / 1e6:.0f}"]
+    return table(["step", "parameters", "estimate, GB", "seconds", "growth, MB"], body) if body else "Not estimated."
+
+
+def giant(phase: str) -> None:
+    """In the child: the same as for any other model."""
+    from crashcart.cli.fit_step import Estimator
+    from crashcart.probe.tensorflow_load import load
+
+    _warm(phase)
+    before = status("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    model, given = load(f"{GIANT}:huge", weights=False)
+    found = Estimator(model, given, _request(phase, 1), lambda _: None).step()
+    count = sum(each.value.shape.num_elements() for each in model.weights)
+    row = {"parameters": count, "estimate": found.peak_bytes, "seconds": found.seconds}
+    print(MARK + json.dumps(row | {"grown": status("VmHWM") - before}), flush=True)
 
 
 def _request(phase: str, batch: int) -> Row:
@@ -213,7 +244,7 @@ def line(row: Row) -> str:
     )
 
 
-def report(rows: list[Row]) -> str:
+def report(rows: list[Row], huge: str) -> str:
     """All tables, each with what it says."""
     return "\n\n".join(
         [
@@ -226,6 +257,7 @@ def report(rows: list[Row]) -> str:
             others(rows),
             "What the estimate itself costs, beside what Keras needs before its first step:",
             costs(rows),
+            *(["A decoder of 70 billion parameters, at a batch of one:", huge] if huge else []),
             detail(rows),
         ]
     )

@@ -65,10 +65,7 @@ class Explained:
         return render_html(self.report, self.evidence, rule_names())
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        page = escape(self.to_html(), quote=True)
-        return f'<iframe srcdoc="{page}" sandbox style="width:100%;height:32em;border:0" title="crashcart report"></iframe>'
+        return framed(self.to_html(), "32em")
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document, as plain values."""
@@ -133,6 +130,17 @@ class Fitted(Explained):
         return render_step(self.step, width=100, colour=False)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return framed(self.to_html(), "54em")  # down to the end of the picture
+
+
+def framed(page: str, height: str) -> str:
+    """A page inside a notebook, in a frame of its own: neither can disturb the other."""
+    from html import escape
+
+    style = f"width:100%;height:{height};border:0"
+    return f'<iframe srcdoc="{escape(page, quote=True)}" sandbox style="{style}" title="crashcart report"></iframe>'
 
 
 def run(

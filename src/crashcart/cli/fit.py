@@ -152,7 +152,10 @@ def _estimated(request: dict[str, Any], there: Available, until_s: float, probe:
         return _in_place_of_the_trace(request, there, until_s, error, progress)
     if not probe:
         return step
-    real = _measured(request, there, until_s, progress)
+    try:
+        real = _measured(request, there, until_s, progress)
+    except CannotCheckError as error:
+        return replace(step, assumed=(*step.assumed, f"small real steps could not be run: {error}"))
     both = {"traced": step.compared, "measured": real.compared}
     return replace(reconciled(step, real), methods={name: each for name, each in both.items() if each is not None})
 
@@ -217,7 +220,10 @@ def _verified(
 
     assert there.limit_bytes is not None
     left_s = max(1.0, until_s - time.monotonic())
-    most, runs = confirmed(request, step.largest_batch or step.batch, there.limit_bytes, left_s, progress)
+    try:
+        most, runs = confirmed(request, step.largest_batch or step.batch, there.limit_bytes, left_s, progress)
+    except CannotCheckError as error:
+        return replace(step, assumed=(*step.assumed, f"not verified: {error} {error.help}"))
     died = [f"a real step at batch {each.batch} died: {each.how}" for each in runs if not each.lived]
     found = (most or None) if step.largest_batch else step.largest_batch
     return replace(step, verified=runs[-1], largest_batch=found, assumed=(*step.assumed, *died))

@@ -178,11 +178,19 @@ def _no_answer(
         )
     if code == -signal.SIGKILL:
         return _killed(answer.phase, kills_rose)
-    how = f"with code {code}" if code is None or code >= 0 else f"by {signal.Signals(-code).name}"
+    how = f"with code {code}" if code is None or code >= 0 else f"by {_signal_name(-code)}"
+    file = str(request["file"])
     return CannotCheckError(
         f"the process that loads the model ended {how} while {answer.phase}, and said nothing",
-        f"`crashcart run -- {sys.executable} {request['file']}` tells why.",
+        f"`crashcart run -- {sys.executable} {file if file.endswith('.py') else f'-m {file}'}` tells why.",
     )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _killed(phase: str, kills_rose: bool) -> CannotCheckError:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -72,7 +73,9 @@ def _again(request: dict[str, Any], descriptor: int, reason: str) -> None:
 
 
 def _run(request: dict[str, Any], descriptor: int) -> None:
-    """If the memory runs out, this process is the one to go, and not the kernel that asked; its answers are its own alone."""
+    """If the memory runs out, this process is the one to go, and not the one that asked. Its answers are its own alone, and an
+    interrupt is for the one that asked, who ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     os.set_inheritable(descriptor, False)

@@ -40,7 +40,7 @@ class Estimator:
         self._began_s = time.monotonic()
         say(TRACING)
         batch = described(model, given, request["phase"], request["shapes"])
-        self._layers = _layer_names(model)
+        self._layers, self._optimizers = _layer_names(model), _optimizer_names(model)
         self._trace = Trace(model, batch.specs, request["phase"])
         self._assumed = (*batch.assumed, *self._trace.notes)
 
@@ -62,7 +62,7 @@ class Estimator:
         """The estimate at one batch, of device and host."""
         graph, phase = self._trace.at(batch), self._request["phase"]
         step = self._with_host(estimate(graph, phase, batch, self._cores), graph)
-        return replace(step, places=places(step, self._layers))
+        return replace(step, places=places(step, self._layers, self._optimizers))
 
     def _with_host(self, step: StepPeak, graph: Graph) -> StepPeak:
         target, assumed = self._request["target"], (*step.assumed, *self._assumed)
@@ -146,3 +146,10 @@ def _layer_names(model: Any) -> tuple[str, ...]:
         return tuple(each.name for each in model._flatten_layers(include_self=False))
     except (AttributeError, TypeError):
         return tuple(each.name for each in getattr(model, "layers", ()))
+
+
+def _optimizer_names(model: Any) -> tuple[str, ...]:
+    """The optimizer's, and that of the one inside it (loss scaling wraps another)."""
+    outer = getattr(model, "optimizer", None)
+    names = (getattr(each, "name", None) for each in (outer, getattr(outer, "inner_optimizer", None)))
+    return tuple(str(each) for each in names if each)

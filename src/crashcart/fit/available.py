@@ -49,7 +49,7 @@ def available(given: str | int | None, gpu: str | None, target: str | None, held
         return _given(given, target or "host")
     gpus = gpu_probe.read_gpus() if target != "host" else None
     if gpus:
-        return _gpu_here(gpus)
+        return _gpu_here(gpus, held_bytes is not None)
     return _left_here(target or "host", held_bytes)
 
 
@@ -80,12 +80,13 @@ def _less_the_process(whole: int, where: str) -> Available:
     return Available(max(0, whole - PROCESS_BYTES), where, "host", note, whole)
 
 
-def _gpu_here(gpus: tuple[GpuDevice, ...]) -> Available:
-    """The first one, which is where TensorFlow puts a model."""
+def _gpu_here(gpus: tuple[GpuDevice, ...], own_process: bool) -> Available:
+    """The first one, which is where TensorFlow puts a model. What this process holds of it already is there for the model."""
     first = gpus[0]
-    left = max(0, first.free_bytes - context_bytes() - reserve_bytes(first.capability, first.free_bytes))
+    free = first.free_bytes + ((first.processes.get(os.getpid()) or 0) if own_process else 0)
+    left = max(0, free - context_bytes() - reserve_bytes(first.capability, free))
     others = f"; {len(gpus) - 1} more are here" if len(gpus) > 1 else ""
-    note = f"of {size(first.free_bytes)} free on {first.name}, TensorFlow gets about {size(left)}{others}"
+    note = f"of {size(free)} free on {first.name}, TensorFlow gets about {size(left)}{others}"
     return Available(left, first.name, "device", note, left)
 
 

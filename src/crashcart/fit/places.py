@@ -16,23 +16,24 @@ FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 _NUMBERED = re.compile(r"^(.+?)_\d+$")
 _LOSS = ("compile_loss", "loss")
 _UPDATES = frozenset(
-    "adam adamw sgd rmsprop adagrad adadelta adamax nadam ftrl lion adafactor lamb muon loss_scale_optimizer".split()  # noqa: SIM905
+    "adam adamw adam_w sgd rmsprop adagrad adadelta adamax nadam ftrl lion adafactor lamb muon loss_scale_optimizer".split()  # noqa: SIM905
 )
 
 
-def part(name: str) -> str:
+def part(name: str, optimizers: Collection[str] = ()) -> str:
     """The part of the step that an operation belongs to: forward, backward or update."""
     first = name.partition("/")[0]
     if "gradient_tape" in name or first == "gradients":
         return BACKWARD
-    return UPDATE if first.lower() in _UPDATES or _unnumbered(first).lower() in _UPDATES else FORWARD
+    known = (first, _unnumbered(first))
+    return UPDATE if any(each in optimizers or each.lower() in _UPDATES for each in known) else FORWARD
 
 
-def place(name: str, layers: Collection[str], kind: str = "") -> str:
+def place(name: str, layers: Collection[str], kind: str = "", optimizers: Collection[str] = ()) -> str:
     """Where an operation is, or whose variable it is, in words; its own last names where no layer is in it."""
     pieces = name.split("/")
     layer = "/".join(_layers(pieces, layers)) or _inside(name, layers)
-    where = kind if kind in ("weights", "optimizer") else part(name)
+    where = kind if kind in ("weights", "optimizer") else part(name, optimizers)
     if where == "optimizer":
         return f"{layer or _unnumbered(pieces[0])} (optimizer)"
     if where == UPDATE:
@@ -45,11 +46,11 @@ def place(name: str, layers: Collection[str], kind: str = "") -> str:
     return own if where == FORWARD else f"{own} ({where})"
 
 
-def places(step: StepPeak, layers: Iterable[str]) -> Mapping[str, str]:
+def places(step: StepPeak, layers: Iterable[str], optimizers: Collection[str] = ()) -> Mapping[str, str]:
     """The words for the step's peak and its largest tensors, and for the moments of its picture."""
     known = frozenset(layers)
     names = {each.at: "" for each in step.moments} | {step.at: ""} | {each.name: each.kind for each in step.largest}
-    return {name: place(name, known, kind) for name, kind in names.items() if name}
+    return {name: place(name, known, kind, optimizers) for name, kind in names.items() if name}
 
 
 def _layers(pieces: Iterable[str], layers: Collection[str]) -> list[str]:

@@ -24,12 +24,13 @@ ORDER = (PROCESS, "weights", "optimizer", "constant", "other", "input", "activat
 """From the bottom: what stays from step to step, then what comes and goes."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 14, 32, 46
 _HEADROOM = 1.08
-_FAR = 4.0
+_FAR = 2.5
 """Memory beyond this multiple of the peak is told, not drawn: it would press the bands flat."""
 _LEAST_SHARE = 0.004
 """A band that is nowhere thicker than this share of the peak cannot be seen; it is counted with the others."""
 _CHAR = 6.4
 _LEAST_CHANGE = 0.0005
+_BROAD = 600
 _LEAST_PART = 0.06
 
 
@@ -113,6 +114,12 @@ def draw_step(step: StepPeak, width: int, height: int, name: str) -> str:
     return tag("svg", parts, **attributes, aria_labelledby=f"{name}-title {name}-desc")
 
 
+def far_above(step: StepPeak) -> bool:
+    """Whether what is available lies too far above the peak to be drawn."""
+    stack = bands(step)
+    return bool(stack) and step.available_bytes is not None and step.available_bytes > _FAR * max(stack[-1].high)
+
+
 def told(step: StepPeak) -> str:
     """The picture in words."""
     held = ", ".join(f"{name} {size(count)}" for name, count in fit_words.kinds(step))
@@ -176,7 +183,8 @@ def _axes(plot: _Plot) -> Iterator[str]:
             "path", class_="part", d=f"M{short(left + 1)} {short(y - 4)}V{short(y)}H{short(right - 1)}V{short(y - 4)}"
         )
         yield tag("text", words, class_="tick", x=(left + right) / 2, y=y + 15, text_anchor="middle")
-    words = cut("the operations of one step that change it, in order", int((plot.right - _LEFT) / _CHAR))
+    broad = plot.width >= _BROAD
+    words = "the operations of one step that change it, in order" if broad else "operations of one step, in order"
     yield tag("text", words, class_="tick", x=(_LEFT + plot.right) / 2, y=float(plot.height - 6), text_anchor="middle")
 
 

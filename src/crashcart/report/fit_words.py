@@ -148,8 +148,10 @@ def memory(step: StepPeak) -> str:
     device = Bounds(step.peak_bytes, step.low_bytes, step.high_bytes)
     where = f" ({step.available_in})" if step.available_in else ""
     if step.target == "host":
-        tensors = f"{size(device.bytes)} of it ({span(device)})"
-        return f"what the process grows by on the host{where}; TensorFlow's tensors are {tensors}"
+        grows, tensors = f"what the process grows by on the host{where}", f"{size(device.bytes)} ({span(device)})"
+        if device.bytes <= (step.compared or device).bytes:
+            return f"{grows}, {tensors} of it for tensors"
+        return f"{grows}; on a device, TensorFlow's allocator takes {tensors}"
     if step.host is not None and step.available_in in ("given", "container", "machine"):
         grows = f"{size(step.host.bytes)} ({span(step.host)})"
         return f"TensorFlow's allocator alone{where}; on a host without a GPU the process grows by {grows}"

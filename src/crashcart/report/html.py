@@ -82,6 +82,7 @@ def _templates(evidence: Evidence) -> Templates:
         "chart": _chart,
         "step_chart": _step_chart,
         "fit_bands": fit_chart.bands,
+        "fit_far_above": fit_chart.far_above,
     }
     return templates
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ def test_a_gpu_that_is_here_comes_before_the_host(monkeypatch: pytest.MonkeyPatc
     assert found.bytes is not None and 19 * GIB < found.bytes < 20 * GIB  # less context and TensorFlow's reserve
     assert found.note is not None and "1 more" in found.note
     assert available(None, None, "host").where != "NVIDIA L4"
+
+
+def test_what_the_own_process_holds_of_a_gpu_is_there_for_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = GpuDevice(0, "NVIDIA L4", 23 * GIB, GIB, capability="8.9", processes={os.getpid(): 21 * GIB})
+    monkeypatch.setattr(module.gpu_probe, "read_gpus", lambda: (full,))
+    own, other = available(None, None, None, 0), available(None, None, None)
+    assert own.bytes is not None and 19 * GIB < own.bytes < 20 * GIB
+    assert other.bytes == 0
 
 
 def test_without_a_gpu_it_is_the_container_or_the_machine() -> None:

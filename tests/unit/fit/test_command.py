@@ -105,7 +105,6 @@ def test_evaluate_lies_between_predict_and_train(capfd: pytest.CaptureFixture[st
     target = (f"{MODELS}:build", "--batch", "65536", "--gpu", "T4", "--no-remedies")
     phases = {phase: document(capfd, *target, "--phase", phase) for phase in ("train", "evaluate")}
     assert phases["evaluate"]["device_peak_bytes"] < phases["train"]["device_peak_bytes"]
-    assert "optimizer" not in phases["evaluate"]["kinds"] or phases["evaluate"]["kinds"]["optimizer"] >= 0
     assert phases["train"]["available_in"] == "T4"
 
 

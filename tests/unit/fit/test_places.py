@@ -46,6 +46,7 @@ def test_variables_are_named_after_what_they_are() -> None:
 def test_the_parts_of_a_step() -> None:
     names = ("m/a/Relu", "gradient_tape/m/a/ReluGrad", "AdamW_2/add", "adamant/Relu", "gradients/x")
     assert [part(each) for each in names] == ["forward", "backward", "update", "forward", "backward"]
+    assert part("my_own_1/add", ["my_own"]) == "update" and part("my_own_1/add") == "forward"
 
 
 def test_all_that_a_step_names_is_put_in_words() -> None:

@@ -51,7 +51,9 @@ def test_it_says_what_is_held_and_where_in_the_users_words() -> None:
 def test_on_the_host_both_figures_are_told_apart() -> None:
     text = render_step(on_host(train_step()), 110, False)
     assert text.startswith("peak 5.47 GiB (5.18 … 6.05 GiB) of 7.00 GiB available")
-    assert "TensorFlow's tensors are 4.98 GiB of it" in text
+    assert "grows by on the host (container), 4.98 GiB (4.79 … 5.37 GiB) of it for tensors" in text
+    more = replace(on_host(train_step()), peak_bytes=6000 * MIB)
+    assert "on a device, TensorFlow's allocator takes 5.86 GiB" in " ".join(render_step(more, 110, False).split())
 
 
 def test_remedies_come_with_what_they_save_and_cost() -> None:
@@ -155,7 +157,10 @@ def test_the_picture_names_the_peak_and_what_is_available() -> None:
 
 
 def test_memory_far_above_is_told_and_not_drawn() -> None:
-    assert not having(drawn(replace(train_step(), available_bytes=100 * GIB)), "limit")
+    far = replace(train_step(), available_bytes=100 * GIB)
+    assert not having(drawn(far), "limit")
+    assert "100 GiB available lie far above" in render_html(Report("m", ()), Evidence(step=far))
+    assert "lie far above" not in render_html(Report("m", ()), Evidence(step=train_step()))
 
 
 @pytest.mark.parametrize("width", [400, 920])
