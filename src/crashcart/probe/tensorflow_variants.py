@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crashcart.errors import CannotCheckError
-from crashcart.graph import Graph
+from crashcart.graph import Graph, Variable
 from crashcart.probe import tensorflow_rebuilt as rebuilt
 from crashcart.probe.tensorflow_sizes import Size, pruned, tflite
 from crashcart.probe.tensorflow_specs import batch_specs
@@ -162,11 +162,9 @@ class _Maker:
                     batch=-(-self.batch // steps),
                 )
 
-    def _accumulated_trace(self, steps: int) -> Trace:
-        changed = self.remedies.accumulate(twin(self.model), steps)
-        with unallocated():
-            # The whole batch is handed to the step: its size is fixed here, and what is open within is that of a pass.
-            return Trace(changed, _fixed(self._specs(changed), self.batch), self.phase)
+    def _accumulated_trace(self, steps: int) -> _Accumulated:
+        self.remedies.accumulate(twin(self.model), steps)  # says what it cannot be used with
+        return _Accumulated(self._same(), self.model, self._specs(self.model), self.batch)
 
     def _recomputed(self) -> Iterator[Variant]:
         if self.remedies is None:
@@ -262,6 +260,32 @@ class _Maker:
         )
 
 
+class _Accumulated:
+    """A step in passes: the plain step at the batch of a pass, beside the sums of the gradients and the rest of the batch.
+
+    The step itself is a loop over passes. Walked as a loop, a pass would run one operation at a time; a pass of a real step runs
+    as many as there are cores, like the plain step, whose trace is there already.
+    """
+
+    def __init__(self, trace: Trace, model: Any, specs: Any, batch: int) -> None:
+        self._trace, self._model, self._specs, self._batch = trace, model, specs, batch
+
+    def at(self, batch: int) -> Graph:
+        import tensorflow as tf
+
+        graph = self._trace.at(batch)
+        rest = max(self._batch - batch, 0)
+        held = [
+            Variable(f"the rest of input {number}", rest * each.shape[1:].num_elements() * each.dtype.size, "input")
+            for number, each in enumerate(tf.nest.flatten(self._specs))
+        ]
+        sums = [
+            Variable(f"sum of gradients of {each.path}", _bytes(each), "gradients")
+            for each in self._model.trainable_variables
+        ]
+        return replace(graph, variables=(*graph.variables, *held, *sums))
+
+
 class _Resized:
     """A step whose weights have other sizes."""
 
@@ -289,9 +313,3 @@ def _bytes(variable: Any) -> int:
     import tensorflow as tf
 
     return int(np.prod(variable.shape, dtype=np.int64)) * int(tf.as_dtype(variable.dtype).size)
-
-
-def _fixed(specs: Any, batch: int) -> Any:
-    import tensorflow as tf
-
-    return tf.nest.map_structure(lambda each: tf.TensorSpec([batch, *each.shape[1:]], each.dtype), specs)
