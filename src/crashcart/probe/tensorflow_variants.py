@@ -1,15 +1,18 @@
 """The same model, changed so that its step takes less memory, each change with a trace of its own.
 
-Covers: mixed precision, gradient accumulation, rematerialisation, a smaller input, an optimizer with fewer slots, half the batch where
-no gradient depends on it, and the sizes of quantised and pruned models. A change is made when its trace is asked for, on a twin or a
-rebuilt model without allocated weights; the given model stays as it is. What does not go with the model is left out, with the reason.
-Does not cover: what a changed step takes (`fit/`), or doing it (`remedy/`, whose functions are handed in: tools import no rooms).
+Covers: mixed precision, gradient accumulation, rematerialisation, a smaller input, an optimizer with fewer slots,
+half the batch where no gradient depends on it, and the sizes of quantised and pruned models. A change is made when
+its trace is asked for, on a twin or a rebuilt model without allocated weights; the given model stays as it is. What
+does not go with the model is left out, with the reason.
+Does not cover: what a changed step takes (`fit/`), or doing it (`remedy/`, whose functions are handed in: tools
+import no rooms).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from crashcart.errors import CannotCheckError
@@ -120,7 +123,7 @@ class _Maker:
                 self._leave(policy, reason)
                 continue
             how = f'keras.config.set_dtype_policy("{policy}")  # before the model is built'
-            yield Variant(policy, how, note, lambda policy=policy: self._rebuilt_trace(rebuilt.with_policy, policy))  # type: ignore[misc]
+            yield Variant(policy, how, note, partial(self._rebuilt_trace, rebuilt.with_policy, policy))
 
     def _smaller(self) -> Iterator[Variant]:
         name = "smaller input"
@@ -134,7 +137,7 @@ class _Maker:
             name,
             f"keras.Input(({height}, {width}, …)) and keras.layers.Resizing({height}, {width}) in the input pipeline",
             "another model: details below two pixels are lost; weights of convolutions stay, those behind Flatten do not",
-            lambda: self._rebuilt_trace(rebuilt.with_halved_inputs, None),
+            partial(self._rebuilt_trace, rebuilt.with_halved_inputs, None),
         )
 
     def _rebuilt_trace(self, build: Callable[..., Any], argument: Any) -> Trace:
@@ -158,7 +161,7 @@ class _Maker:
                     f"cc.remedy.accumulate(model, {steps})  # the batch in fit() stays {self.batch}",
                     "the same update; a little more time per example. BatchNormalization sees batches of "
                     f"{-(-self.batch // steps)}, Dropout draws for each pass",
-                    lambda steps=steps: self._accumulated_trace(steps),  # type: ignore[misc]
+                    partial(self._accumulated_trace, steps),
                     batch=-(-self.batch // steps),
                 )
 
@@ -182,7 +185,7 @@ class _Maker:
             "remat",
             "model = cc.remedy.remat(model)  # then fit() as before",
             "the same update; about one more forward pass, +25 … 35 % time",
-            lambda: self._traced(changed),
+            partial(self._traced, changed),
         )
 
     def _traced(self, changed: Any) -> Trace:
@@ -200,13 +203,13 @@ class _Maker:
             return
         with unallocated():
             slots_bytes = _slots_bytes(own, self.model)
-            for name, code, note in OPTIMIZERS:
-                other = getattr(keras.optimizers, name)()
-                if _slots_bytes(other, self.model) >= slots_bytes * 0.9:
-                    self._leave(name, "it has no fewer slots than the model's own optimizer")
-                    continue
-                how = f"model.compile({code}, …)  # in place of {type(own).__name__}"
-                yield Variant(name, how, note, lambda name=name: self._optimized(name))  # type: ignore[misc]
+            others = [(each, _slots_bytes(getattr(keras.optimizers, each[0])(), self.model)) for each in OPTIMIZERS]
+        for (name, code, note), other_bytes in others:
+            if other_bytes >= slots_bytes * 0.9:
+                self._leave(name, "it has no fewer slots than the model's own optimizer")
+                continue
+            how = f"model.compile({code}, …)  # in place of {type(own).__name__}"
+            yield Variant(name, how, note, partial(self._optimized, name))
 
     def _optimized(self, name: str) -> Trace:
         import keras
@@ -246,7 +249,7 @@ class _Maker:
                 f"TFLite {kind}",
                 f"tf.lite.TFLiteConverter.from_keras_model(model); {how}",
                 f"{note}; another runtime, for inference only: activations are taken as TensorFlow's",
-                lambda found=found: _Resized(self._same(), found),  # type: ignore[misc]
+                partial(self._resized, found),
                 size_bytes=found.bytes,
                 size_before_bytes=before,
             )
@@ -258,6 +261,9 @@ class _Maker:
             size_bytes=pruned(self.model.weights).bytes,
             size_before_bytes=before,
         )
+
+    def _resized(self, size: Size) -> _Resized:
+        return _Resized(self._same(), size)
 
 
 class _Accumulated:

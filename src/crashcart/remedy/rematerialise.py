@@ -1,8 +1,9 @@
 """A model that computes activations again in the backward pass instead of keeping them.
 
-Covers: functional and sequential models, cut where little crosses the cut (`segments.py`), also models within models; subclassed
-models, by the layers that are named or that consist of layers themselves. The given model stays as it is; the one returned is its
-twin, with the same weights, optimizer and compiled losses. Outside of training it runs as before.
+Covers: functional and sequential models, cut where little crosses the cut (`segments.py`), also models within models;
+subclassed models, by the layers that are named or that consist of layers themselves. The given model stays as it is;
+the one returned is its twin, with the same weights, optimizer and compiled losses. Outside of training it runs as
+before.
 Does not cover: how a part is computed again (`recompute.py`). The last part is kept: its gradient comes at once.
 """
 
@@ -239,7 +240,8 @@ def _call_again(block: Any, fused: bool) -> Any:
             again_args, again_kwargs = keras.tree.pack_sequence_as((args, kwargs), given)
             result = own(block, *again_args, **again_kwargs)
             shape[:] = [result]
-            return keras.tree.flatten(result)
+            found: list[Any] = keras.tree.flatten(result)
+            return found
 
         results = recomputed(run, [flat[each] for each in where], [block], fused)
         return keras.tree.pack_sequence_as(shape[0], results)

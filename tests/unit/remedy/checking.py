@@ -18,7 +18,6 @@ import pytest
 
 from tests.conftest import ROOT
 
-
 MARK = "outcome "
 LIMIT_MB = 3000
 
