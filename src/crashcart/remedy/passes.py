@@ -145,7 +145,9 @@ class _Passes:
         import tensorflow as tf
 
         if number not in self.known.sparse:
-            return tf.zeros(weight.shape, weight.dtype)
+            # Zeros as a constant would stay in memory between the steps; these are known only when the step runs.
+            zero = tf.minimum(tf.convert_to_tensor(self.model.optimizer.iterations), 0)
+            return tf.fill(weight.shape, tf.cast(zero, weight.dtype))
         return tf.zeros([0, *weight.shape[1:]], weight.dtype), tf.zeros([0], self.known.sparse[number])
 
     def _shape(self, number: int, weight: Any) -> Any:
