@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from crashcart.errors import CannotCheckError
+from crashcart.errors import CrashcartError
 from crashcart.graph import Graph, Variable
 from crashcart.probe import tensorflow_rebuilt as rebuilt
 from crashcart.probe.tensorflow_sizes import Size, pruned, tflite
@@ -149,10 +149,11 @@ class _Maker:
             return Trace(changed, batch_specs(changed, own, self.phase, shapes), self.phase)
 
     def _accumulated(self) -> Iterator[Variant]:
+        refused = self._refused_by("accumulate", lambda: self.remedies.accumulate(twin(self.model), PASSES[0]))
         for steps in PASSES:
             name = f"accumulation in {steps} passes"
-            if self.remedies is None:
-                self._leave(name, "no remedies were handed in")
+            if refused is not None:
+                self._leave(name, refused)
             elif self.batch < steps:
                 self._leave(name, f"a batch of {self.batch} has no {steps} parts")
             else:
@@ -161,31 +162,33 @@ class _Maker:
                     f"cc.remedy.accumulate(model, {steps})  # the batch in fit() stays {self.batch}",
                     "the same update; a little more time per example. BatchNormalization sees batches of "
                     f"{-(-self.batch // steps)}, Dropout draws for each pass",
-                    partial(self._accumulated_trace, steps),
+                    self._accumulated_trace,
                     batch=-(-self.batch // steps),
                 )
 
-    def _accumulated_trace(self, steps: int) -> _Accumulated:
-        self.remedies.accumulate(twin(self.model), steps)  # says what it cannot be used with
+    def _refused_by(self, name: str, remedy: Callable[[], Any]) -> str | None:
+        """Why a remedy does not go with the model; None where it does."""
+        if getattr(self.remedies, name, None) is None:
+            return "no remedies were handed in"
+        try:
+            remedy()
+        except Exception as error:  # of the user's own model, too
+            return str(error) if isinstance(error, CrashcartError) else f"{type(error).__name__}: {error}"
+        return None
+
+    def _accumulated_trace(self) -> _Accumulated:
         return _Accumulated(self._same(), self.model, self._specs(self.model), self.batch)
 
     def _recomputed(self) -> Iterator[Variant]:
-        if self.remedies is None:
-            self._leave("remat", "no remedies were handed in")
-            return
-        try:
-            changed = self.remedies.remat(self.model)
-        except CannotCheckError as error:
-            self._leave("remat", str(error))
-            return
-        except Exception as error:
-            self._leave("remat", f"{type(error).__name__}: {error}")
+        refused = self._refused_by("remat", lambda: self.remedies.remat(self.model))
+        if refused is not None:
+            self._leave("remat", refused)
             return
         yield Variant(
             "remat",
             "model = cc.remedy.remat(model)  # then fit() as before",
             "the same update; about one more forward pass, +25 … 35 % time",
-            partial(self._traced, changed),
+            lambda: self._traced(self.remedies.remat(self.model)),
         )
 
     def _traced(self, changed: Any) -> Trace:

@@ -105,6 +105,19 @@ def check_a_subclassed_model_is_left_out_where_it_has_to_be() -> None:
         assert said(each.trace(), each.batch or BATCH) > 0
 
 
+def check_a_train_step_of_ones_own_cannot_be_cut() -> None:
+    class Stepping(Own):
+        def train_step(self, data: Any) -> Any:
+            return super().train_step(data)
+
+    model = Stepping()
+    model.compile("adam", "mse")
+    specs = tf.TensorSpec((None, 4), tf.float32), tf.TensorSpec((None, 2), tf.float32)
+    Trace(model, batch_specs(model, specs, "train"), "train")
+    _, left_out = found(model, "train", specs)
+    assert "train_step of its own" in left_out["accumulation in 2 passes"]
+
+
 def check_without_remedies_their_variants_are_left_out() -> None:
     made = variants(images(), None, "train", None, BATCH)
     names = [each.name for each in made]

@@ -153,6 +153,18 @@ def built_remat(model: Any) -> Any:
     return cc.remedy.remat(model, layers=["block_1", model.blocks[2]])
 
 
+def check_blocks_in_a_functional_model() -> None:
+    exact()
+
+    def build() -> Any:
+        inputs = x = keras.Input((8,))
+        for _ in range(3):
+            x = Block()(x)
+        return compiled(keras.Model(inputs, x))
+
+    same(build, numbers(24, 8), numbers(24, 8))
+
+
 def check_losses_of_layers_in_functional_models() -> None:
     exact()
 
