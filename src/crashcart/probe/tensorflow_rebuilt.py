@@ -1,7 +1,8 @@
 """A Keras model built again from its own description, with something in it changed.
 
-Covers: functional and sequential models, and subclassed ones that describe themselves (`get_config`); another type policy, inputs of
-half the height and width. Losses, metrics and optimizer are taken over. Does not cover: weights (they are new), tracing.
+Covers: functional and sequential models, and subclassed ones that describe themselves (`get_config`); another type
+policy, inputs of half the height and width. Losses, metrics and optimizer are taken over. Does not cover: weights
+(they are new), tracing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How large the weights of a model are once they are quantised or pruned.
 
-Covers: the rules of TensorFlow Lite's converter, and the size of a half-empty kernel once it is compressed, on shapes alone.
+Covers: the rules of TensorFlow Lite's converter, and the size of a half-empty kernel once it is compressed, on shapes
+alone.
 Does not cover: running the converter (tests do, on small models), and its file's own overhead of some kilobytes.
 """
 

@@ -1,7 +1,8 @@
 """A second Keras model on the same layers and weights, of which single methods can be changed.
 
-Covers: a twin that shares everything with the model it was made of (weights, optimizer, metrics) except its compiled functions;
-a class of the same name, so that both are saved alike. Does not cover: what is changed (`remedy/`, `tensorflow_variants`).
+Covers: a twin that shares everything with the model it was made of (weights, optimizer, metrics) except its compiled
+functions; a class of the same name, so that both are saved alike. Does not cover: what is changed (`remedy/`,
+`tensorflow_variants`).
 """
 
 from __future__ import annotations

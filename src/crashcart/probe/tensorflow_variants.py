@@ -1,19 +1,22 @@
 """The same model, changed so that its step takes less memory, each change with a trace of its own.
 
-Covers: mixed precision, gradient accumulation, rematerialisation, a smaller input, an optimizer with fewer slots, half the batch where
-no gradient depends on it, and the sizes of quantised and pruned models. A change is made when its trace is asked for, on a twin or a
-rebuilt model without allocated weights; the given model stays as it is. What does not go with the model is left out, with the reason.
-Does not cover: what a changed step takes (`fit/`), or doing it (`remedy/`, whose functions are handed in: tools import no rooms).
+Covers: mixed precision, gradient accumulation, rematerialisation, a smaller input, an optimizer with fewer slots,
+half the batch where no gradient depends on it, and the sizes of quantised and pruned models. A change is made when
+its trace is asked for, on a twin or a rebuilt model without allocated weights; the given model stays as it is. What
+does not go with the model is left out, with the reason.
+Does not cover: what a changed step takes (`fit/`), or doing it (`remedy/`, whose functions are handed in: tools
+import no rooms).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from crashcart.errors import CannotCheckError
-from crashcart.graph import Graph
+from crashcart.errors import CrashcartError
+from crashcart.graph import Graph, Variable
 from crashcart.probe import tensorflow_rebuilt as rebuilt
 from crashcart.probe.tensorflow_sizes import Size, pruned, tflite
 from crashcart.probe.tensorflow_specs import batch_specs
@@ -120,7 +123,7 @@ class _Maker:
                 self._leave(policy, reason)
                 continue
             how = f'keras.config.set_dtype_policy("{policy}")  # before the model is built'
-            yield Variant(policy, how, note, lambda policy=policy: self._rebuilt_trace(rebuilt.with_policy, policy))  # type: ignore[misc]
+            yield Variant(policy, how, note, partial(self._rebuilt_trace, rebuilt.with_policy, policy))
 
     def _smaller(self) -> Iterator[Variant]:
         name = "smaller input"
@@ -134,7 +137,7 @@ class _Maker:
             name,
             f"keras.Input(({height}, {width}, …)) and keras.layers.Resizing({height}, {width}) in the input pipeline",
             "another model: details below two pixels are lost; weights of convolutions stay, those behind Flatten do not",
-            lambda: self._rebuilt_trace(rebuilt.with_halved_inputs, None),
+            partial(self._rebuilt_trace, rebuilt.with_halved_inputs, None),
         )
 
     def _rebuilt_trace(self, build: Callable[..., Any], argument: Any) -> Trace:
@@ -146,10 +149,11 @@ class _Maker:
             return Trace(changed, batch_specs(changed, own, self.phase, shapes), self.phase)
 
     def _accumulated(self) -> Iterator[Variant]:
+        refused = self._refused_by("accumulate", lambda: self.remedies.accumulate(twin(self.model), PASSES[0]))
         for steps in PASSES:
             name = f"accumulation in {steps} passes"
-            if self.remedies is None:
-                self._leave(name, "no remedies were handed in")
+            if refused is not None:
+                self._leave(name, refused)
             elif self.batch < steps:
                 self._leave(name, f"a batch of {self.batch} has no {steps} parts")
             else:
@@ -158,33 +162,33 @@ class _Maker:
                     f"cc.remedy.accumulate(model, {steps})  # the batch in fit() stays {self.batch}",
                     "the same update; a little more time per example. BatchNormalization sees batches of "
                     f"{-(-self.batch // steps)}, Dropout draws for each pass",
-                    lambda steps=steps: self._accumulated_trace(steps),  # type: ignore[misc]
+                    self._accumulated_trace,
                     batch=-(-self.batch // steps),
                 )
 
-    def _accumulated_trace(self, steps: int) -> Trace:
-        changed = self.remedies.accumulate(twin(self.model), steps)
-        with unallocated():
-            # The whole batch is handed to the step: its size is fixed here, and what is open within is that of a pass.
-            return Trace(changed, _fixed(self._specs(changed), self.batch), self.phase)
+    def _refused_by(self, name: str, remedy: Callable[[], Any]) -> str | None:
+        """Why a remedy does not go with the model; None where it does."""
+        if getattr(self.remedies, name, None) is None:
+            return "no remedies were handed in"
+        try:
+            remedy()
+        except Exception as error:  # of the user's own model, too
+            return str(error) if isinstance(error, CrashcartError) else f"{type(error).__name__}: {error}"
+        return None
+
+    def _accumulated_trace(self) -> _Accumulated:
+        return _Accumulated(self._same(), self.model, self._specs(self.model), self.batch)
 
     def _recomputed(self) -> Iterator[Variant]:
-        if self.remedies is None:
-            self._leave("remat", "no remedies were handed in")
-            return
-        try:
-            changed = self.remedies.remat(self.model)
-        except CannotCheckError as error:
-            self._leave("remat", str(error))
-            return
-        except Exception as error:
-            self._leave("remat", f"{type(error).__name__}: {error}")
+        refused = self._refused_by("remat", lambda: self.remedies.remat(self.model))
+        if refused is not None:
+            self._leave("remat", refused)
             return
         yield Variant(
             "remat",
             "model = cc.remedy.remat(model)  # then fit() as before",
             "the same update; about one more forward pass, +25 … 35 % time",
-            lambda: self._traced(changed),
+            lambda: self._traced(self.remedies.remat(self.model)),
         )
 
     def _traced(self, changed: Any) -> Trace:
@@ -202,13 +206,13 @@ class _Maker:
             return
         with unallocated():
             slots_bytes = _slots_bytes(own, self.model)
-            for name, code, note in OPTIMIZERS:
-                other = getattr(keras.optimizers, name)()
-                if _slots_bytes(other, self.model) >= slots_bytes * 0.9:
-                    self._leave(name, "it has no fewer slots than the model's own optimizer")
-                    continue
-                how = f"model.compile({code}, …)  # in place of {type(own).__name__}"
-                yield Variant(name, how, note, lambda name=name: self._optimized(name))  # type: ignore[misc]
+            others = [(each, _slots_bytes(getattr(keras.optimizers, each[0])(), self.model)) for each in OPTIMIZERS]
+        for (name, code, note), other_bytes in others:
+            if other_bytes >= slots_bytes * 0.9:
+                self._leave(name, "it has no fewer slots than the model's own optimizer")
+                continue
+            how = f"model.compile({code}, …)  # in place of {type(own).__name__}"
+            yield Variant(name, how, note, partial(self._optimized, name))
 
     def _optimized(self, name: str) -> Trace:
         import keras
@@ -248,7 +252,7 @@ class _Maker:
                 f"TFLite {kind}",
                 f"tf.lite.TFLiteConverter.from_keras_model(model); {how}",
                 f"{note}; another runtime, for inference only: activations are taken as TensorFlow's",
-                lambda found=found: _Resized(self._same(), found),  # type: ignore[misc]
+                partial(self._resized, found),
                 size_bytes=found.bytes,
                 size_before_bytes=before,
             )
@@ -260,6 +264,35 @@ class _Maker:
             size_bytes=pruned(self.model.weights).bytes,
             size_before_bytes=before,
         )
+
+    def _resized(self, size: Size) -> _Resized:
+        return _Resized(self._same(), size)
+
+
+class _Accumulated:
+    """A step in passes: the plain step at the batch of a pass, beside the sums of the gradients and the rest of the batch.
+
+    The step itself is a loop over passes. Walked as a loop, a pass would run one operation at a time; a pass of a real step runs
+    as many as there are cores, like the plain step, whose trace is there already.
+    """
+
+    def __init__(self, trace: Trace, model: Any, specs: Any, batch: int) -> None:
+        self._trace, self._model, self._specs, self._batch = trace, model, specs, batch
+
+    def at(self, batch: int) -> Graph:
+        import tensorflow as tf
+
+        graph = self._trace.at(batch)
+        rest = max(self._batch - batch, 0)
+        held = [
+            Variable(f"the rest of input {number}", rest * each.shape[1:].num_elements() * each.dtype.size, "input")
+            for number, each in enumerate(tf.nest.flatten(self._specs))
+        ]
+        sums = [
+            Variable(f"sum of gradients of {each.path}", _bytes(each), "gradients")
+            for each in self._model.trainable_variables
+        ]
+        return replace(graph, variables=(*graph.variables, *held, *sums))
 
 
 class _Resized:
@@ -289,9 +322,3 @@ def _bytes(variable: Any) -> int:
     import tensorflow as tf
 
     return int(np.prod(variable.shape, dtype=np.int64)) * int(tf.as_dtype(variable.dtype).size)
-
-
-def _fixed(specs: Any, batch: int) -> Any:
-    import tensorflow as tf
-
-    return tf.nest.map_structure(lambda each: tf.TensorSpec([batch, *each.shape[1:]], each.dtype), specs)

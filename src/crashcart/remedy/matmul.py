@@ -1,9 +1,10 @@
 """A matrix product that does not fit, block by block.
 
-Covers: arrays, memory maps and tensors of any type that `tf.matmul` takes, transposes, leading dimensions (with broadcasting); only
-blocks are on the device at a time, and the result is in host memory, in an array that was given, or in a .npy file. Gradients where
-asked, in blocks too, also inside a `tf.function`.
-Does not cover: sparse and ragged operands. Where the result itself has to be one tensor on the device, it has to fit there.
+Covers: arrays, memory maps and tensors of any type that `tf.matmul` takes, transposes, leading dimensions (with
+broadcasting); only blocks are on the device at a time, and the result is in host memory, in an array that was given,
+or in a .npy file. Gradients where asked, in blocks too, also inside a `tf.function`.
+Does not cover: sparse and ragged operands. Where the result itself has to be one tensor on the device, it has to fit
+there.
 """
 
 from __future__ import annotations

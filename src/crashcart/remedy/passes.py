@@ -1,10 +1,10 @@
 """Training at a batch in several smaller passes, with one update of the weights.
 
-Covers: Keras' own train step, cut into passes inside the step, so that `fit` and everything around it stays as it is: the same
-gradient as with the whole batch (mean over all examples, also where the batch does not divide; sums, sample weights and masks by
-`shares.py`), metrics, loss scaling, clipping, any optimizer.
-Does not cover: models with a `train_step` of their own. BatchNormalization takes its statistics from each pass, Dropout draws for
-each pass: with those, training is as sound as before but not the same to the last digit.
+Covers: Keras' own train step, cut into passes inside the step, so that `fit` and everything around it stays as it is:
+the same gradient as with the whole batch (mean over all examples, also where the batch does not divide; sums, sample
+weights and masks by `shares.py`), metrics, loss scaling, clipping, any optimizer.
+Does not cover: models with a `train_step` of their own. BatchNormalization takes its statistics from each pass,
+Dropout draws for each pass: with those, training is as sound as before but not the same to the last digit.
 """
 
 from __future__ import annotations
@@ -145,7 +145,9 @@ class _Passes:
         import tensorflow as tf
 
         if number not in self.known.sparse:
-            return tf.zeros(weight.shape, weight.dtype)
+            # Zeros as a constant would stay in memory between the steps; these are known only when the step runs.
+            zero = tf.minimum(tf.convert_to_tensor(self.model.optimizer.iterations), 0)
+            return tf.fill(weight.shape, tf.cast(zero, weight.dtype))
         return tf.zeros([0, *weight.shape[1:]], weight.dtype), tf.zeros([0], self.known.sparse[number])
 
     def _shape(self, number: int, weight: Any) -> Any:

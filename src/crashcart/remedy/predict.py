@@ -1,8 +1,10 @@
 """Predictions and evaluation in chunks that fit a budget, with the result in place from the beginning.
 
-Covers: arrays, memory maps and tensors as inputs (one, several, named), of which only a chunk is read at a time; results written
-into one array each, or into .npy files that need not fit into memory; a chunk that the device refuses is halved.
-Does not cover: datasets and generators, which give out batches already: `model.predict` takes those one at a time itself.
+Covers: arrays, memory maps and tensors as inputs (one, several, named), of which only a chunk is read at a time;
+results written into one array each, or into .npy files that need not fit into memory; a chunk that the device refuses
+is halved.
+Does not cover: datasets and generators, which give out batches already: `model.predict` takes those one at a time
+itself.
 """
 
 from __future__ import annotations

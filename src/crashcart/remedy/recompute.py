@@ -1,14 +1,16 @@
 """A part of a forward pass whose activations are not kept, but computed again when the gradient comes.
 
-Covers: the same result and the same gradient as without. What the part reads and writes besides its inputs is taken care of: the
-second run sees the state of the first (moving statistics, seeds of Dropout), so that it draws the same masks, and what it writes is
-thrown away, so that statistics are updated once; losses that layers add are given out and keep their gradient; masks of Keras
-go in and come out. Does not cover: which parts (`segments.py`), gradients of gradients, random numbers drawn by TensorFlow's own
-stateful generators (refused: they would differ in the second run).
+Covers: the same result and the same gradient as without. What the part reads and writes besides its inputs is taken
+care of: the second run sees the state of the first (moving statistics, seeds of Dropout), so that it draws the same
+masks, and what it writes is thrown away, so that statistics are updated once; losses that layers add are given out
+and keep their gradient; masks of Keras go in and come out. Does not cover: which parts (`segments.py`), gradients of
+gradients, random numbers drawn by TensorFlow's own stateful generators (refused: they would differ in the second
+run).
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -115,10 +117,8 @@ class _Part:
 
     def _states(self) -> list[Any]:
         """Variables that the layers may change while they run, and seeds."""
-        from keras.src.random.seed_generator import global_seed_generator
-
         found = [each for layer in self.layers for each in (*layer._non_trainable_variables, *_seeds(layer))]
-        return list({id(each): each for each in [*found, global_seed_generator().state]}.values())
+        return list({id(each): each for each in [*found, _global_seed()]}.values())
 
     def _taken_losses(self, counts: list[int]) -> list[tuple[Any, Any]]:
         """The losses that the layers added; the model gets them back with their gradients."""
@@ -129,6 +129,17 @@ class _Part:
             layer._losses.clear()
             layer._losses.extend(held[:count])
         return taken
+
+
+def _global_seed() -> Any:
+    """Of what layers draw without a seed of their own. Making it draws from Python's numbers, which are set back."""
+    from keras.src.random.seed_generator import global_seed_generator
+
+    kept = random.getstate()
+    try:
+        return global_seed_generator().state
+    finally:
+        random.setstate(kept)
 
 
 def _seeds(layer: Any) -> list[Any]:

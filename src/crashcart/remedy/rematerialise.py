@@ -1,8 +1,9 @@
 """A model that computes activations again in the backward pass instead of keeping them.
 
-Covers: functional and sequential models, cut where little crosses the cut (`segments.py`), also models within models; subclassed
-models, by the layers that are named or that consist of layers themselves. The given model stays as it is; the one returned is its
-twin, with the same weights, optimizer and compiled losses. Outside of training it runs as before.
+Covers: functional and sequential models, cut where little crosses the cut (`segments.py`), also models within models;
+subclassed models, by the layers that are named or that consist of layers themselves. The given model stays as it is;
+the one returned is its twin, with the same weights, optimizer and compiled losses. Outside of training it runs as
+before.
 Does not cover: how a part is computed again (`recompute.py`). The last part is kept: its gradient comes at once.
 """
 
@@ -105,8 +106,7 @@ class _Plan:
 
     def _found_parts(self) -> list[tuple[int, int, bool]]:
         steps = [self._step(number, node) for number, node in enumerate(self.nodes)]
-        found = parts(steps)
-        return [(begin, end, end < len(steps) and end - begin > 1 and not steps[begin].alone) for begin, end in found]
+        return [(begin, end, _saves(steps, begin, end)) for begin, end in parts(steps)]
 
     def _step(self, number: int, node: Any) -> Step:
         import keras
@@ -170,6 +170,15 @@ class _Plan:
         layers = [each.operation for each in nodes if isinstance(each.operation, keras.Layer)]
         results = recomputed(run, [known[each] for each in read], layers, fused)
         known |= {id(symbol): value for symbol, value in zip(given, results, strict=True)}
+
+
+def _saves(steps: list[Step], begin: int, end: int) -> bool:
+    """Whether computing a part again keeps less: what is within it is more than what is given out of it. The last part is
+    kept; its gradient comes at once."""
+    if end == len(steps) or steps[begin].alone:
+        return False
+    given = sum(each.out_bytes for each in steps[begin:end] if each.last_reader >= end)
+    return sum(each.held_bytes for each in steps[begin:end]) > given
 
 
 def _functional(model: Any, chosen: set[int] | None) -> Any:
@@ -239,7 +248,8 @@ def _call_again(block: Any, fused: bool) -> Any:
             again_args, again_kwargs = keras.tree.pack_sequence_as((args, kwargs), given)
             result = own(block, *again_args, **again_kwargs)
             shape[:] = [result]
-            return keras.tree.flatten(result)
+            found: list[Any] = keras.tree.flatten(result)
+            return found
 
         results = recomputed(run, [flat[each] for each in where], [block], fused)
         return keras.tree.pack_sequence_as(shape[0], results)

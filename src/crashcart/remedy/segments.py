@@ -1,8 +1,10 @@
 """Where to cut a chain of operations, so that keeping the cuts and computing the rest again takes the least memory.
 
-Covers: the choice, on plain numbers: what each operation gives out, and who reads it last. Between two cuts everything is computed
-again at once when the gradient arrives, so the cost of a choice is what crosses its cuts plus the largest part between two.
-Does not cover: Keras (`rematerialise.py`). For a plain chain of n equal layers this gives about the square root of n parts.
+Covers: the choice, on plain numbers: what each operation gives out, and who reads it last. Between two cuts
+everything is computed again at once when the gradient arrives, so the cost of a choice is what crosses its cuts plus
+the largest part between two.
+Does not cover: Keras (`rematerialise.py`). For a plain chain of n equal layers this gives about the square root of n
+parts.
 """
 
 from __future__ import annotations

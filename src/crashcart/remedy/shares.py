@@ -1,8 +1,9 @@
 """What one pass contributes to the loss of the whole batch.
 
-Covers: the reductions of Keras' losses. A mean over examples is divided by the rows, which is what a pass is weighted with from
-outside (`passes.py`); a sum, a mean over sample weights and a mean over the valid entries of a mask are divided by something
-else, and get a factor here. Losses of layers (`add_loss`, regularizers) are means or do not depend on the batch: no factor.
+Covers: the reductions of Keras' losses. A mean over examples is divided by the rows, which is what a pass is weighted
+with from outside (`passes.py`); a sum, a mean over sample weights and a mean over the valid entries of a mask are
+divided by something else, and get a factor here. Losses of layers (`add_loss`, regularizers) are means or do not
+depend on the batch: no factor.
 Does not cover: `reduction=None`, and `compute_loss` methods that compare examples of one batch with each other.
 """
 

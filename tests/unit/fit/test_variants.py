@@ -10,7 +10,7 @@ from tests.unit.remedy.checking import names, outcomes, passed
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"),
-    pytest.mark.timeout(700),
+    pytest.mark.timeout(1600),
 ]
 MODULE = "tests.unit.fit.checks_variants"
 

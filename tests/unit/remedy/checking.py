@@ -18,7 +18,6 @@ import pytest
 
 from tests.conftest import ROOT
 
-
 MARK = "outcome "
 LIMIT_MB = 3000
 
@@ -30,7 +29,7 @@ def names(module: str) -> list[str]:
     )
 
 
-def outcomes(module: str, timeout_s: float = 600) -> dict[str, str | None]:
+def outcomes(module: str, timeout_s: float = 1500) -> dict[str, str | None]:
     """What each check raised, as text; None where it passed."""
     environment = {
         **os.environ,

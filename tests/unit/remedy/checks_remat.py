@@ -27,7 +27,7 @@ def compiled(model: Any, **options: Any) -> Any:
     return model
 
 
-def residual(depth: int = 4, filters: int = 8, side: int = 8, **options: Any) -> Any:
+def residual(depth: int = 3, filters: int = 8, side: int = 8, **options: Any) -> Any:
     inputs = keras.Input((side, side, 3))
     x = layers.Conv2D(filters, 3, padding="same")(inputs)
     for _ in range(depth):
@@ -59,7 +59,7 @@ def check_it_really_computes_again() -> None:
     model = residual()
     x = np.zeros((2, 8, 8, 3), "float32")
     plain, changed = again(model, x), again(cc.remedy.remat(model), x)
-    assert plain == 9
+    assert plain == 7
     assert plain < changed < 2 * plain
 
 
@@ -86,7 +86,7 @@ def check_the_given_model_stays_and_shares_its_weights() -> None:
     x = numbers(12, 8, 8, 3).astype("float32")
     changed.fit(x, np.zeros((12, 2), "float32"), verbose=0)
     np.testing.assert_array_equal(model.predict(x, verbose=0), changed.predict(x, verbose=0))
-    assert again(model, np.zeros((2, 8, 8, 3), "float32")) == 9
+    assert again(model, np.zeros((2, 8, 8, 3), "float32")) == 7
 
 
 def check_it_is_saved_like_the_given_model() -> None:
@@ -100,7 +100,7 @@ def check_sequential_and_nested_models() -> None:
 
     def build() -> Any:
         body = keras.Sequential([keras.Input((8, 8, 3))])
-        for _ in range(6):
+        for _ in range(4):
             body.add(layers.Conv2D(8, 3, padding="same"))
             body.add(layers.BatchNormalization())
             body.add(layers.Activation("relu"))
@@ -153,6 +153,18 @@ def built_remat(model: Any) -> Any:
     return cc.remedy.remat(model, layers=["block_1", model.blocks[2]])
 
 
+def check_blocks_in_a_functional_model() -> None:
+    exact()
+
+    def build() -> Any:
+        inputs = x = keras.Input((8,))
+        for _ in range(3):
+            x = Block()(x)
+        return compiled(keras.Model(inputs, x))
+
+    same(build, numbers(24, 8), numbers(24, 8))
+
+
 def check_losses_of_layers_in_functional_models() -> None:
     exact()
 
@@ -186,7 +198,7 @@ def check_attention_with_dropout() -> None:
     def build() -> Any:
         inputs = keras.Input((6,), dtype="int32")
         x = layers.Embedding(10, 8, mask_zero=True)(inputs)
-        for _ in range(3):
+        for _ in range(2):
             x = layers.LayerNormalization()(x + layers.MultiHeadAttention(2, 4, dropout=0.2)(x, x))
             x = x + layers.Dense(8)(layers.Dense(32, activation="relu")(x))
         return compiled(keras.Model(inputs, layers.GlobalAveragePooling1D()(x)))
