@@ -4,7 +4,7 @@
 
 The limit is two and a half times what the model takes at the larger of its batches in the zoo, so that the largest batch is two to
 four times that one. The true largest batch is found by runs under that limit, each in a child of its own, starting near the estimate:
-up or down by an eighth until one lives and one dies, then halving what is between them, down to 3 %. All runs are kept in
+up or down by an eighth, then by ever more, until one lives and one dies, then halving what is between them, down to 3 %. All runs are kept in
 `largest.json`: they do not depend on the estimate, and are not repeated when it changes.
 """
 
@@ -75,7 +75,7 @@ def judged(store: Store, key: str, subject: Subject, phase: str, target: str) ->
 
 def true_largest(lives: Callable[[int], bool], start: int) -> int:
     """The largest batch that lives, to within 3 %; 0 where none did."""
-    fits, fails, size = 0, 0, start
+    fits, fails, size, part = 0, 0, start, 1 / 8
     for _ in range(MOST_RUNS):
         if lives(size):
             fits = max(fits, size)
@@ -84,11 +84,12 @@ def true_largest(lives: Callable[[int], bool], start: int) -> int:
         if fits and fails and fails - fits <= max(1, int(NEAR * fits)):
             break
         if not fails:
-            size = max(fits + 1, fits + fits // 8)
+            size = max(fits + 1, int(fits * (1 + part)))
         elif not fits:
-            size = fails - max(1, fails // 8)
+            size = min(fails - 1, int(fails / (1 + part)))
         else:
             size = (fits + fails) // 2
+        part *= 2
         if size < 1:
             break
     return fits

@@ -81,7 +81,7 @@ def judged(row: dict[str, Any]) -> list[dict[str, Any]]:
     found = []
     for part in PARTS:
         points = tuple(Point(*each) for each in row["points"] if each[0] <= max(1, -(-row["batch"] // part)))
-        bounds = Line(points, row["phase"]).at(row["batch"])
+        bounds = Line(points, row["phase"], row["target"]).at(row["batch"])
         if row["target"] == "host":
             bounds = Bounds(*(max(each, row["floor"]) for each in (bounds.bytes, bounds.low_bytes, bounds.high_bytes)))
         found.append(row | {"part": part, "bounds": bounds})

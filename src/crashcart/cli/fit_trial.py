@@ -231,7 +231,8 @@ def _read(seen: _Seen, phase: str, target: str, died: str | None) -> Tried:
     if died is not None:
         assumed.append(f"it did not get further: {died}")
     floor = seen.points[0]["building_bytes"] - before
-    return Tried(Line(tuple(device), phase), Line(tuple(host), phase), floor, facts, tuple(assumed))
+    lines = Line(tuple(device), phase), Line(tuple(host), phase, "host")
+    return Tried(*lines, floor, facts, tuple(assumed))
 
 
 def _peak(request: Mapping[str, Any], device: Tried, host: Tried | None) -> StepPeak:

@@ -33,11 +33,18 @@ def main(request: dict[str, Any], hold: Hold, say: Say) -> None:
         tensorflow_trial.at_first_layer(lambda: say({"before_bytes": hold.begin()}))
         trial = tensorflow_trial.Trial(request["file"], request["name"], request["phase"], request.get("shapes"))
         _tried(trial, request, hold, say)
-    except CrashcartError as error:
-        say({"error": str(error), "help": error.help, "exit_code": error.exit_code})
     except Exception as error:
-        first = (str(error).strip().splitlines() or [""])[0][:300]
-        say({"raised": f"{type(error).__name__}: {first}", "exhausted": tensorflow_trial.is_exhausted(error)})
+        _tell(error, tensorflow_trial.is_exhausted(error) or tensorflow_trial.is_exhausted(error.__cause__), say)
+
+
+def _tell(error: Exception, exhausted: bool, say: Say) -> None:
+    """Memory that ran out is an answer, while the model is built, too; what is wrong with the model is told as ever."""
+    if isinstance(error, CrashcartError) and not exhausted:
+        say({"error": str(error), "help": error.help, "exit_code": error.exit_code})
+        return
+    first = (str(error).strip().splitlines() or [""])[0][:300]
+    name = "" if isinstance(error, CrashcartError) else f"{type(error).__name__}: "
+    say({"raised": f"{name}{first}", "exhausted": exhausted})
 
 
 def _tried(trial: Any, request: dict[str, Any], hold: Hold, say: Say) -> None:

@@ -54,7 +54,7 @@ def limit_device(limit_bytes: int) -> None:
         tf.raw_ops.Empty(shape=[limit_bytes * 3 // 4], dtype=tf.uint8, init=False)
 
 
-def is_exhausted(error: BaseException) -> bool:
+def is_exhausted(error: BaseException | None) -> bool:
     """Whether it says that memory ran out."""
     import tensorflow as tf
 

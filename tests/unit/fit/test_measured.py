@@ -59,16 +59,30 @@ def test_one_odd_batch_does_not_tilt_the_line() -> None:
     assert odd.bytes == pytest.approx(1380 * MB, rel=0.03)
 
 
+def test_where_the_last_batches_rise_faster_the_device_is_taken_to_go_on_so() -> None:
+    bent = line((4, 79), (8, 85), (16, 94), (32, 118), held=29)
+    assert bent.at(64).bytes > 160 * MB
+    assert bent.at(64).high_bytes > 200 * MB
+    host = Line(bent.points, "train", "host").at(64)
+    assert host.bytes < bent.at(64).bytes
+
+
+def test_a_step_that_leaves_little_to_chance_has_narrower_bounds() -> None:
+    points = (Point(16, 100 * MB),)
+    train, predict = Line(points, "train").at(16), Line(points, "predict").at(16)
+    assert predict.high_bytes - predict.low_bytes < train.high_bytes - train.low_bytes
+
+
 def test_no_slope_is_steeper_than_everything_growing_with_the_batch() -> None:
     jumped = line((1, 70), (2, 71), (4, 200), held=100).at(8)
     assert jumped.bytes <= 300 * MB
-    assert jumped.high_bytes < 300 * MB * 1.2
+    assert jumped.high_bytes < 300 * MB * 1.25
 
 
 def test_what_was_measured_at_the_batch_itself_is_not_extrapolated() -> None:
     found = line((16, 100), (32, 110), (64, 300)).at(64)
     assert found.bytes == 300 * MB
-    assert found.high_bytes < 330 * MB
+    assert found.high_bytes < 340 * MB
 
 
 def test_one_point_says_little_above_it() -> None:
