@@ -60,7 +60,7 @@ def described(subject: Subject, folder: Path) -> list[Row]:
             continue
         of = host.parts(graph, phase, cores)
         row = {"name": subject.name, "family": subject.family, "phase": phase, "batch": batch}
-        row |= {"terms": host.terms(of), "built": of.built_bytes}
+        row |= {"parts": of, "terms": host.terms(of)}
         found.append(row | {"truth": truth["growth_bytes"], **others[phase, batch]})
     return found
 
@@ -74,11 +74,11 @@ def fitted(rows: Sequence[Row]) -> dict[str, float]:
         if (solved >= 0).all():
             break
         names.pop(int(np.argmin(solved * np.abs(matrix).mean(0))))
-    return {name: 0.0 for name in rows[0]["terms"]} | dict(zip(names, map(float, solved), strict=True))
+    return dict.fromkeys(rows[0]["terms"], 0.0) | dict(zip(names, map(float, solved), strict=True))
 
 
 def predicted(row: Row, coefficients: dict[str, float]) -> float:
-    return max(row["built"], sum(coefficients[name] * value for name, value in row["terms"].items()))
+    return host.grown_bytes(row["parts"], coefficients)
 
 
 def bounds(ratios: Sequence[float]) -> tuple[float, float]:
