@@ -120,23 +120,19 @@ def _columns(graph: Graph) -> dict[str, int]:
 
 
 def _run(walk: Walk, heap: Heap, phase: str) -> None:
-    """A few steps. `predict` keeps what each gives out; in the end it joins that, lets go of it, and copies it for NumPy."""
+    """A few steps. `predict` keeps what each gives out; in the end it joins that, and copies it for NumPy."""
     graph = walk.graph
     inputs = [graph.nodes[index].outputs[0] for index in graph.arguments]
     outputs = _outputs(graph) if phase == "predict" else []
-    kept: list[int] = []
     for number in range(1, STEPS + 1):
         heap.read(len(inputs))
         walk.step(inputs, held=phase == "predict")
         last = number == STEPS or walk.operations > MOST_OPERATIONS
-        kept += [heap.allocate(each) for each in outputs * (STEPS - number + 1 if last else 1)]
+        for each in outputs * (STEPS - number + 1 if last else 1):
+            heap.allocate(each)
         if last:
             break
-    for each in outputs:
-        heap.allocate(STEPS * each)
-    for address in kept:
-        heap.free(address)
-    for each in outputs:
+    for each in outputs * 2:
         heap.allocate(STEPS * each)
 
 
