@@ -61,7 +61,7 @@ def described(subject: Subject, folder: Path) -> list[Row]:
         of = host.parts(graph, phase, cores)
         row = {"name": subject.name, "family": subject.family, "phase": phase, "batch": batch}
         row |= {"parts": of, "terms": host.terms(of)}
-        found.append(row | {"truth": truth["growth_bytes"], **others[phase, batch]})
+        found.append(row | {"truth": truth["growth_bytes"], "runs": truth["runs"], **others[phase, batch]})
     return found
 
 
@@ -81,9 +81,14 @@ def predicted(row: Row, coefficients: dict[str, float]) -> float:
     return host.grown_bytes(row["parts"], coefficients)
 
 
-def bounds(ratios: Sequence[float]) -> tuple[float, float]:
+def ratios(rows: Sequence[Row]) -> list[float]:
+    """Truth to figure, of each single run: the bounds are for one run, not for the middle of several."""
+    return [run / row["left_out"] for row in rows for run in row["runs"]]
+
+
+def bounds(found: Sequence[float]) -> tuple[float, float]:
     """How far below and above the figure the truth may lie, from the ratios of truth to figure on families left out."""
-    ordered = sorted(ratios)
+    ordered = sorted(found)
     last = len(ordered) - 1
     above = ordered[min(last, math.ceil((len(ordered) + 1) * COVERED) - 1)]
     below = ordered[max(0, math.floor((len(ordered) + 1) * (1 - COVERED_BELOW)) - 1)]
@@ -99,20 +104,18 @@ def judge(rows: Sequence[Row]) -> None:
             if row["family"] == family:
                 row["figure"], row["left_out"] = predicted(row, everywhere), predicted(row, coefficients)
     for row in rows:
-        others = [each["truth"] / each["left_out"] for each in rows if each["family"] != row["family"]]
-        row["below"], row["above"] = bounds(others)
+        row["below"], row["above"] = bounds(ratios([each for each in rows if each["family"] != row["family"]]))
 
 
 def facts(found: dict[str, list[Row]]) -> dict[str, Any]:
     """What the estimate reads, with where it comes from and how well it does."""
-    ratios = {phase: [row["truth"] / row["left_out"] for row in rows] for phase, rows in found.items()}
     return {
         "measured": date.today().isoformat(),
         "versions": versions(),
         "machine": {"cores": os.cpu_count(), "kind": machine().partition(" cores, ")[2]},
         "rows": sum(map(len, found.values())),
         "coefficients": {phase: fitted(rows) for phase, rows in found.items()},
-        "bounds": {phase: [round(each, 4) for each in bounds(ratios[phase])] for phase in found},
+        "bounds": {phase: [round(each, 4) for each in bounds(ratios(rows))] for phase, rows in found.items()},
         "elsewhere": ELSEWHERE,
         "most_times_cores": MOST_TIMES_CORES,
         "residuals": {
@@ -125,17 +128,18 @@ def facts(found: dict[str, list[Row]]) -> dict[str, Any]:
 def summary(rows: Sequence[Row]) -> str:
     """Errors in sample and on the family left out, the bounds, and what people use today."""
     head = ["rows", "number", "in sample", "90 of 100", "family left out", "90 of 100"]
-    head += ["truth above the upper bound", "below the lower", "width", "4 × weights", "layer outputs"]
+    head += ["runs above the upper bound", "below the lower", "width", "4 × weights", "layer outputs"]
     body = []
     for title in (*PHASES, "all"):
         chosen = [row for row in rows if title in ("all", row["phase"])]
         if not chosen:
             continue
-        above = sum(row["truth"] > row["left_out"] * (1 + row["above"]) for row in chosen)
-        below = sum(row["truth"] < row["left_out"] * (1 - row["below"]) for row in chosen)
+        runs = [(run / row["left_out"] - 1, row) for row in chosen for run in row["runs"]]
+        above = sum(off > row["above"] for off, row in runs)
+        below = sum(off < -row["below"] for off, row in runs)
         width = statistics.median((row["below"] + row["above"]) / 2 for row in chosen)
         body.append([title, str(len(chosen)), *_spread(chosen, "figure"), *_spread(chosen, "left_out")])
-        body[-1] += [f"{above} of {len(chosen)}", f"{below} of {len(chosen)}", f"±{width:.1%}"]
+        body[-1] += [f"{above} of {len(runs)}", f"{below} of {len(runs)}", f"±{width:.1%}"]
         body[-1] += [_spread(chosen, "times_four")[0], _spread(chosen, "outputs")[0]]
     return table(head, body)
 

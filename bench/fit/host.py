@@ -45,7 +45,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as passing:
         folder = arguments.graphs or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)
-        if arguments.all or arguments.names:
+        if arguments.all or not (arguments.calibrate or arguments.safety):
             measure(chosen, tuple(arguments.phase or PHASES), arguments.repeat, folder)
         if arguments.calibrate:
             from bench.fit.calibrate import calibrate

@@ -26,7 +26,7 @@ from crashcart.step import Bounds
 # will be is not known; so many were run where the coefficients were fitted.
 STEPS = 6
 # Where blocks come to lie is chance, in a real process too. Small steps are walked several times, up to so many operations.
-TRIALS = 4
+TRIALS = 8
 MOST_OPERATIONS = 40_000
 
 
