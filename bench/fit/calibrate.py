@@ -70,7 +70,8 @@ def fitted(rows: Sequence[Row]) -> dict[str, float]:
     names = list(rows[0]["terms"])
     while True:
         matrix = np.array([[row["terms"][name] / row["truth"] for name in names] for row in rows])
-        solved = np.linalg.lstsq(matrix, np.ones(len(rows)), rcond=None)[0]
+        wanted = np.array([1 - row["parts"].live_bytes / row["truth"] for row in rows])
+        solved = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
         if (solved >= 0).all():
             break
         names.pop(int(np.argmin(solved * np.abs(matrix).mean(0))))
@@ -81,18 +82,19 @@ def predicted(row: Row, coefficients: dict[str, float]) -> float:
     return host.grown_bytes(row["parts"], coefficients)
 
 
-def ratios(rows: Sequence[Row]) -> list[float]:
-    """Truth to figure, of each single run: the bounds are for one run, not for the middle of several."""
-    return [run / row["left_out"] for row in rows for run in row["runs"]]
+def misses(rows: Sequence[Row]) -> list[float]:
+    """How far above the figure each single run lies, in parts of what is unsure of it: the bounds are for one run, not for the
+    middle of several."""
+    return [(run - row["left_out"]) / row["unsure"] for row in rows for run in row["runs"]]
 
 
 def bounds(found: Sequence[float]) -> tuple[float, float]:
-    """How far below and above the figure the truth may lie, from the ratios of truth to figure on families left out."""
+    """How far below and above the figure the truth may lie, from the misses on families left out."""
     ordered = sorted(found)
     last = len(ordered) - 1
     above = ordered[min(last, math.ceil((len(ordered) + 1) * COVERED) - 1)]
     below = ordered[max(0, math.floor((len(ordered) + 1) * (1 - COVERED_BELOW)) - 1)]
-    return max(0.0, 1 - below), max(0.0, above - 1)
+    return max(0.0, -below), max(0.0, above)
 
 
 def judge(rows: Sequence[Row]) -> None:
@@ -103,8 +105,11 @@ def judge(rows: Sequence[Row]) -> None:
         for row in rows:
             if row["family"] == family:
                 row["figure"], row["left_out"] = predicted(row, everywhere), predicted(row, coefficients)
+                row["unsure"] = host.unsure_bytes(row["parts"], row["left_out"])
     for row in rows:
-        row["below"], row["above"] = bounds(ratios([each for each in rows if each["family"] != row["family"]]))
+        below, above = bounds(misses([each for each in rows if each["family"] != row["family"]]))
+        share = row["unsure"] / row["left_out"]
+        row["below"], row["above"] = below * share, above * share
 
 
 def facts(found: dict[str, list[Row]]) -> dict[str, Any]:
@@ -115,7 +120,7 @@ def facts(found: dict[str, list[Row]]) -> dict[str, Any]:
         "machine": {"cores": os.cpu_count(), "kind": machine().partition(" cores, ")[2]},
         "rows": sum(map(len, found.values())),
         "coefficients": {phase: fitted(rows) for phase, rows in found.items()},
-        "bounds": {phase: [round(each, 4) for each in bounds(ratios(rows))] for phase, rows in found.items()},
+        "bounds": {phase: [round(each, 4) for each in bounds(misses(rows))] for phase, rows in found.items()},
         "elsewhere": ELSEWHERE,
         "most_times_cores": MOST_TIMES_CORES,
         "residuals": {
@@ -150,7 +155,8 @@ def _spread(rows: Sequence[Row], what: str) -> list[str]:
 
 
 def line(row: Row) -> str:
-    parts = "  ".join(f"{name} {value / 1e6:.1f}" for name, value in row["terms"].items() if name != "fixed")
+    of: host.Parts = row["parts"]
+    parts = f"live {of.live_bytes / 1e6:.1f}  slack {of.slack_bytes / 1e6:.1f}  operations {of.operations}"
     return (
         f"{row['name']:<15} {row['phase']:<8} {row['batch']:>5}  truth {row['truth'] / 1e6:7.1f} MB  "
         f"left out {row['left_out'] / row['truth'] - 1:+7.1%}  in sample {row['figure'] / row['truth'] - 1:+7.1%}  {parts}"

@@ -40,6 +40,7 @@ class Heap(Chunks):
         super().__init__()
         self.mapped_from_bytes = MAPPED_FROM_BYTES
         self.resident_bytes = 0
+        self.most_used_bytes = 0
         self._arenas = [_Arena(_STRIDE * (number + 1), pins) for number in range(arenas + 2)]
         self._thread = 0
         self._of_reader = 0
@@ -70,6 +71,8 @@ class Heap(Chunks):
             address = arena.allocate(size, wanted)
             self.resident_bytes += arena.touched_bytes - before
         self.used_bytes += size
+        if self.used_bytes > self.most_used_bytes:
+            self.most_used_bytes = self.used_bytes
         if self.resident_bytes > self.peak_bytes:
             self.peak_bytes = self.resident_bytes
         return address
