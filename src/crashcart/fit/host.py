@@ -51,7 +51,7 @@ def host_peak(graph: Graph, phase: str, cores: int, machine: str | None = None) 
     it; None takes it for one of the kind that was measured."""
     of = parts(graph, phase, cores)
     found = grown_bytes(of, facts()["coefficients"][_like(phase)])
-    below, above = (each * unsure_bytes(of, found) for each in facts()["bounds"][_like(phase)])
+    below, above = (each * unsure_bytes(of, found) for each in facts()["bounds"])
     wider = found * facts()["elsewhere"] if caveat(cores, machine) else 0.0
     return Bounds(int(found), max(0, int(found - below - wider)), int(found + above + wider))
 
