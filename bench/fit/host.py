@@ -45,7 +45,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as passing:
         folder = arguments.graphs or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)
-        if arguments.all or arguments.names:
+        if arguments.all or not (arguments.calibrate or arguments.safety):
             measure(chosen, tuple(arguments.phase or PHASES), arguments.repeat, folder)
         if arguments.calibrate:
             from bench.fit.calibrate import calibrate
@@ -222,7 +222,9 @@ def keep(row: dict[str, Any]) -> None:
     known, own = stored(), key(row["name"], row["phase"], row["batch"])
     runs = [*known.get(own, {}).get("runs", ()), row["growth_bytes"]]
     known[own] = row | {"runs": runs, "growth_bytes": int(statistics.median(runs))}
-    STORE.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    fresh = STORE.with_suffix(".new")
+    fresh.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    fresh.replace(STORE)  # an end in the middle of it loses nothing
 
 
 if __name__ == "__main__":

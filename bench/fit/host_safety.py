@@ -34,6 +34,8 @@ def safety(subjects: Sequence[Subject], count: int, folder: Path) -> None:
         if truth is None:
             continue
         found = sought(subject.name, phase, min(MOST_BYTES, int(truth["growth_bytes"] * MORE)))
+        if not found["batch"]:
+            continue
         limit_mb = -(-(truth["before_bytes"] + found["high_bytes"]) // 2**20)
         row = measured(subject.name, phase, found["batch"], traced(subject, folder), limit_mb)
         died += row is None

@@ -26,8 +26,10 @@ from crashcart.step import Bounds
 # will be is not known; so many were run where the coefficients were fitted.
 STEPS = 6
 # Where blocks come to lie is chance, in a real process too. Small steps are walked several times, up to so many operations.
-TRIALS = 4
+TRIALS = 8
 MOST_OPERATIONS = 40_000
+# Of live tensors, which the walk knows to a few hundredths, so much is taken for sure; of slack and of the rest nothing is.
+SURE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +38,22 @@ class Parts:
 
     built_bytes: int
     """The most that is resident for tensors while the variables get their first values."""
-    tensors_bytes: int
-    """The most that is resident for variables, batch, activations, scratch and outputs while steps run."""
+    live_bytes: int
+    """The most that variables, batch, activations, scratch and outputs take at a time while steps run."""
+    slack_bytes: int
+    """By how much more the heap grows meanwhile."""
     operations: int
     """In the graph and the functions that it calls."""
-    variables: int
 
 
 def host_peak(graph: Graph, phase: str, cores: int, machine: str | None = None) -> Bounds:
     """The growth of the process at its peak over the moment before the model is built. `machine` is what `machine_kind` says of
     it; None takes it for one of the kind that was measured."""
-    found = grown_bytes(parts(graph, phase, cores), facts()["coefficients"][_like(phase)])
-    below, above = facts()["bounds"][_like(phase)]
-    wider = facts()["elsewhere"] if caveat(cores, machine) else 0.0
-    return Bounds(int(found), int(found * max(0.0, 1 - below - wider)), int(found * (1 + above + wider)))
+    of = parts(graph, phase, cores)
+    found = grown_bytes(of, facts()["coefficients"][_like(phase)])
+    below, above = (each * unsure_bytes(of, found) for each in facts()["bounds"])
+    wider = found * facts()["elsewhere"] if caveat(cores, machine) else 0.0
+    return Bounds(int(found), max(0, int(found - below - wider)), int(found + above + wider))
 
 
 def caveat(cores: int, machine: str | None) -> str | None:
@@ -78,18 +82,19 @@ def machine_kind(cpu_flags: Collection[str] | None, libc: str | None) -> str:
 
 def parts(graph: Graph, phase: str, cores: int) -> Parts:
     """Walk a few steps on the C library's allocator, a few times; the figure is the mean."""
-    trials: list[tuple[int, int]] = []
+    trials: list[tuple[int, int, int]] = []
     operations = 0
     while len(trials) < TRIALS and operations * (len(trials) + 1) <= MOST_OPERATIONS * max(1, len(trials)):
         heap = Heap(cores, seed=len(trials))
         walk = _Touching(graph, cores, len(trials), heap)
-        built_bytes, heap.peak_bytes = heap.peak_bytes, heap.resident_bytes
+        built_bytes = heap.peak_bytes
+        heap.peak_bytes, heap.most_used_bytes = heap.resident_bytes, heap.used_bytes
         _run(walk, heap, phase)
-        trials.append((built_bytes, heap.peak_bytes))
+        trials.append((built_bytes, heap.most_used_bytes, heap.peak_bytes - heap.most_used_bytes))
         operations += walk.operations
-    built, tensors = (sum(each) // len(trials) for each in zip(*trials, strict=True))
+    built, live, slack = (sum(each) // len(trials) for each in zip(*trials, strict=True))
     nodes = sum(len(each.nodes) for each in (graph, *graph.functions.values()))
-    return Parts(built, tensors, nodes, len(graph.variables))
+    return Parts(built, live, slack, nodes)
 
 
 class _Touching(Walk):
@@ -120,7 +125,7 @@ def _columns(graph: Graph) -> dict[str, int]:
 
 
 def _run(walk: Walk, heap: Heap, phase: str) -> None:
-    """A few steps; `predict` keeps what each gives out, and joins it in the end."""
+    """A few steps. `predict` keeps what each gives out; in the end it joins that, and copies it for NumPy."""
     graph = walk.graph
     inputs = [graph.nodes[index].outputs[0] for index in graph.arguments]
     outputs = _outputs(graph) if phase == "predict" else []
@@ -132,7 +137,7 @@ def _run(walk: Walk, heap: Heap, phase: str) -> None:
             heap.allocate(each)
         if last:
             break
-    for each in outputs:
+    for each in outputs * 2:
         heap.allocate(STEPS * each)
 
 
@@ -143,12 +148,18 @@ def _outputs(graph: Graph) -> list[int]:
 
 def grown_bytes(of: Parts, coefficients: Mapping[str, float]) -> float:
     """The most of the steps, with all that they need besides, and of the time before them."""
-    return max(of.built_bytes, sum(coefficients[name] * value for name, value in terms(of).items()))
+    besides = sum(coefficients[name] * value for name, value in terms(of).items())
+    return max(float(of.built_bytes), of.live_bytes + besides)
 
 
 def terms(of: Parts) -> dict[str, float]:
-    """What each coefficient is multiplied with."""
-    return {"fixed": 1.0, "tensors": float(of.tensors_bytes), "operation": float(of.operations)}
+    """What each coefficient is multiplied with. What is live counts as it is."""
+    return {"fixed": 1.0, "slack": float(of.slack_bytes), "operation": float(of.operations)}
+
+
+def unsure_bytes(of: Parts, figure: float) -> float:
+    """What the bounds are proportional to: all that is not live tensors, and a part of those."""
+    return max(0.0, figure - SURE * of.live_bytes)
 
 
 @cache
