@@ -22,13 +22,17 @@ STEPS = 5
 # they would take seconds, and differ by little.
 TRIALS = 9
 MOST_OPERATIONS = 40_000
+# Within a trial there are all steps, unless they would take some seconds too.
+MOST_OPERATIONS_OF_TRIAL = 150_000
 # Under a limit the allocator has found its layout by then.
 STEPS_UNDER_LIMIT = 3
 RAISE = 1.03
 MOST_RAISES = 40
 LARGEST_NAMED = 5
+# What `python -m bench.fit.bounds` says, which compares the estimates with true peaks of 22 models of 15 families; on
+# families that were left out the truth was above the bound in 1 of 88 rows.
 BELOW = {"train": 0.89, "evaluate": 0.95, "predict": 0.95}
-ABOVE = {"train": 1.12, "evaluate": 1.08, "predict": 1.08}
+ABOVE = {"train": 1.10, "evaluate": 1.08, "predict": 1.08}
 
 
 def estimate(graph: Graph, phase: str, batch: int, cores: int) -> StepPeak:
@@ -67,7 +71,7 @@ def most_held(walk: Walk, phase: str, steps: int = STEPS) -> Journal:
         found = walk.step(inputs, held=phase == "predict")
         if number == 1 or found.bytes > best.bytes:
             best = found
-        if walk.operations > MOST_OPERATIONS:
+        if walk.operations > MOST_OPERATIONS_OF_TRIAL:
             break
     return best
 
