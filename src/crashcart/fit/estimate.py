@@ -23,7 +23,7 @@ STEPS = 5
 TRIALS = 9
 MOST_OPERATIONS = 40_000
 # Within a trial there are all steps, unless they would take some seconds too.
-MOST_OPERATIONS_OF_TRIAL = 150_000
+MOST_OPERATIONS_OF_TRIAL = 100_000
 # Under a limit the allocator has found its layout by then.
 STEPS_UNDER_LIMIT = 3
 RAISE = 1.03
@@ -63,7 +63,7 @@ def estimate(graph: Graph, phase: str, batch: int, cores: int) -> StepPeak:
     )
 
 
-def most_held(walk: Walk, phase: str, steps: int = STEPS) -> Journal:
+def most_held(walk: Walk, phase: str, steps: int = STEPS, most_operations: int = MOST_OPERATIONS_OF_TRIAL) -> Journal:
     """The step that held the most of those that are looked at."""
     inputs = [walk.graph.nodes[index].outputs[0] for index in walk.graph.arguments]
     best = walk.step(inputs, held=phase == "predict")
@@ -71,7 +71,7 @@ def most_held(walk: Walk, phase: str, steps: int = STEPS) -> Journal:
         found = walk.step(inputs, held=phase == "predict")
         if number == 1 or found.bytes > best.bytes:
             best = found
-        if walk.operations > MOST_OPERATIONS_OF_TRIAL:
+        if walk.operations > most_operations:
             break
     return best
 
@@ -80,7 +80,7 @@ def lives(plans: Plans, phase: str, limit_bytes: int) -> bool:
     """Whether the model is built and its steps run to their end on an allocator with that limit."""
     try:
         walk = Walk(plans.graph, plans.cores, chunks=Chunks(limit_bytes), plans=plans)
-        most_held(walk, phase, STEPS_UNDER_LIMIT)
+        most_held(walk, phase, STEPS_UNDER_LIMIT, MOST_OPERATIONS)
     except FullError:
         return False
     return True
