@@ -27,8 +27,8 @@ MOST_OPERATIONS_OF_TRIAL = 100_000
 # Under a limit the allocator has found its layout by then.
 STEPS_UNDER_LIMIT = 3
 SEEDS_UNDER_LIMIT = 2
-# In the walk the training steps of nine models needed 0.81 to 1.11 times their peak. Real runs lived at 0.85 times it where the walk
-# needed 0.81 (twice), and died at 0.90 where it needed 0.85 (once).
+# In the walk the training steps of nine models needed 0.81 to 1.11 times their peak. Real runs lived at 0.85 times it where the
+# walk needed 0.81 (twice), and died at 0.90 where it needed 0.85 (once).
 SPARE = 1.1
 MOST_STRETCH = 1.4
 STRETCH_LOOKS = 4
