@@ -25,8 +25,6 @@ from crashcart.graph import Graph, Node, Tensor, Variable
 # How much longer or shorter than expected an operation may take: which of two operations ends first is chance, and the peak
 # depends on it. Real steps of one program differ by as much as those that are drawn so.
 HASTE = (0.5, 2.0)
-# The handle of a variable is a tensor too (read from TensorFlow's log).
-HANDLE_BYTES = 200
 
 
 class Plans:
@@ -303,7 +301,6 @@ class Walk:
         buffer = self._new(variable.name, variable.kind, variable.bytes)
         for each in passing:
             self.drop(each)
-        self._new(variable.name, "other", HANDLE_BYTES)
         return buffer
 
 
