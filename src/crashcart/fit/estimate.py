@@ -37,7 +37,7 @@ RAISE = 1.03
 MOST_RAISES = 40
 LARGEST_NAMED = 5
 MIB = 1 << 20
-# What `python -m bench.fit.bounds` says, which compares the estimates with true peaks of 23 models of 15 families: 2.2 standard
+# What `python -m bench.fit.bounds` says, which compares the estimates with true peaks of 23 models of 16 families: 2.2 standard
 # deviations of their ratio. With bounds from other families alone the truth was above in 1 of 92 rows.
 BELOW = {"train": 0.91, "evaluate": 0.95, "predict": 0.95}
 ABOVE = {"train": 1.10, "evaluate": 1.05, "predict": 1.05}
