@@ -3,14 +3,15 @@
     python -m bench.fit.bounds [NAME…] [--graphs FOLDER]
 
 Each model of the zoo is traced once in a child of its own; with `--graphs` its graphs are kept there and used again. A bound is a
-factor on the estimate, one below and one above for each phase: the least and the largest ratio of truth to estimate that was seen.
-Each row is then judged by the factors that the other families give (leave one family out), which says how often such a
-bound fails on a family that it has not seen.
+factor on the estimate, one below and one above for each phase: so many standard deviations of the ratio of truth to estimate.
+Where the walk does not live under the upper one, the least limit under which it does is taken. Each row is judged by the factors
+that the other families give (leave one family out), which says how often a bound fails on a family that it has not seen.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import pickle
 import statistics
@@ -26,6 +27,9 @@ from bench.fit.truth import key, stored
 from bench.report import table
 from crashcart.graph import Graph
 
+# 98.6 % of what is distributed normally stays below so many deviations.
+DEVIATIONS = 2.2
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -36,6 +40,8 @@ class Row:
     batch: int
     truth_bytes: int
     estimate_bytes: int
+    living_bytes: int
+    """The least limit, from the estimate on, under which the walk lives."""
 
     @property
     def ratio(self) -> float:
@@ -52,20 +58,34 @@ def main() -> int:
         folder = arguments.graphs or Path(passing)
         found = list(rows([each for each in SUBJECTS if each.name in (arguments.names or [each.name])], folder))
     for row in found:
-        print(f"{row.subject.name:<16} {row.phase:<8} {row.batch:>5} {1 / row.ratio - 1:+7.1%}")
+        print(
+            f"{row.subject.name:<16} {row.phase:<8} {row.batch:>5} truth {row.truth_bytes / 1e6:8.1f} MB  estimate "
+            f"{row.estimate_bytes / 1e6:8.1f} MB {1 / row.ratio - 1:+7.1%}  lives from {row.living_bytes / 1e6:8.1f} MB "
+            f"{row.living_bytes / row.estimate_bytes - 1:+.1%}"
+        )
     print(table(["rows", "number", "median error", "90th percentile"], [spread(*each) for each in groups(found)]))
     for phase in PHASES:
         below, above = factors([row for row in found if row.phase == phase])
         print(f"{phase}: below {below:.3f}, above {above:.3f}")
-    print(table(["rows", "number", "truth above", "truth below", "width"], [judged(*each) for each in groups(found)]))
+    head = [
+        "rows",
+        "number",
+        "truth above the factor",
+        "and the limit",
+        "truth below",
+        "median width",
+        "median upper bound",
+    ]
+    print(table(head, [judged(*each) for each in groups(found)]))
     return 0
 
 
 def rows(subjects: Iterable[Subject], folder: Path) -> Iterable[Row]:
     """The truths beside what is estimated now."""
-    from crashcart.fit.estimate import estimate
+    from crashcart.fit.estimate import estimate, living_bytes
+    from crashcart.fit.walk import Plans
 
-    truths = stored()
+    truths, cores = stored(), os.cpu_count() or 1
     for subject in subjects:
         for phase in PHASES:
             for batch in subject.batches:
@@ -73,8 +93,9 @@ def rows(subjects: Iterable[Subject], folder: Path) -> Iterable[Row]:
                 graph = graph_of(subject, phase, batch, folder) if truth else None
                 if truth is None or graph is None:
                     continue
-                found = estimate(graph, phase, batch, os.cpu_count() or 1)
-                yield Row(subject, phase, batch, truth["peak_bytes"], found.peak_bytes)
+                found = estimate(graph, phase, batch, cores).peak_bytes
+                living = living_bytes(Plans(graph, cores), phase, found)
+                yield Row(subject, phase, batch, truth["peak_bytes"], found, living)
 
 
 def graph_of(subject: Subject, phase: str, batch: int, folder: Path) -> Graph | None:
@@ -102,9 +123,9 @@ def child(name: str, phase: str, folder: str) -> None:
 
 
 def factors(seen: Sequence[Row]) -> tuple[float, float]:
-    """The factors below and above that hold for all rows."""
-    ratios = [row.ratio for row in seen] or [1.0]
-    return min(1.0, *ratios), max(1.0, *ratios)
+    """The factors below and above the estimate."""
+    deviation = math.sqrt(statistics.mean([math.log(row.ratio) ** 2 for row in seen])) if seen else 0.0
+    return math.exp(-DEVIATIONS * deviation), math.exp(DEVIATIONS * deviation)
 
 
 def left_out(row: Row, seen: Sequence[Row]) -> tuple[float, float]:
@@ -127,12 +148,15 @@ def spread(title: str, chosen: list[Row], seen: list[Row]) -> list[str]:
 
 
 def judged(title: str, chosen: list[Row], seen: list[Row]) -> list[str]:
-    """How the factors of the other families do."""
-    given = [(row.ratio, *left_out(row, seen)) for row in chosen]
-    over = sum(ratio > above for ratio, _, above in given)
-    under = sum(ratio < below for ratio, below, _ in given)
-    width = statistics.median([above - below for _, below, above in given]) / 2 if given else 0.0
-    return [title, str(len(chosen)), str(over), str(under), f"±{width:.1%}"]
+    """How the factors of the other families do, alone and with the limit."""
+    given = [(row, *left_out(row, seen)) for row in chosen]
+    over = [row for row, _, above in given if row.ratio > above]
+    still = sum(row.truth_bytes > row.living_bytes for row in over)
+    under = sum(row.ratio < below for row, below, _ in given)
+    highs = [max(above, row.living_bytes / row.estimate_bytes) for row, _, above in given]
+    width = statistics.median([high - below for high, (_, below, _) in zip(highs, given, strict=True)] or [0.0]) / 2
+    upper = statistics.median(highs or [1.0]) - 1
+    return [title, str(len(chosen)), str(len(over)), str(still), str(under), f"±{width:.1%}", f"{upper:+.1%}"]
 
 
 if __name__ == "__main__":

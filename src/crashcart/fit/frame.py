@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crashcart.fit import control, kernels
 from crashcart.fit.values import NOTHING, Buffer, Value
@@ -51,6 +51,7 @@ class Plan:
         self.counts = [node.value is not None or node.op in control.COUNTING for node in self.nodes]
         self.special = [control.special_of(node) for node in self.nodes]
         self.known = [self._known(index, cores) for index in range(len(self.nodes))]
+        self.seen: dict[tuple[Any, ...], Known] = {}
 
     def _known(self, index: int, cores: int) -> Known | None:
         node = self.nodes[index]

@@ -127,7 +127,7 @@ class Walk:
         node, special = plan.nodes[index], plan.special[index]
         self.journal.mark(node.name)
         inputs = self._taken(frame, plan.inputs[index])
-        known = plan.known[index] or self._seen(node, inputs)
+        known = plan.known[index] or self._seen(plan, index, inputs)
         if special is not None:
             outputs = special(self, node, inputs)
         elif known.alias:
@@ -138,10 +138,16 @@ class Walk:
         frame.begun[index] = (inputs, outputs, scratch)
         return known.seconds * (HASTE[0] + (HASTE[1] - HASTE[0]) * self._random.random())
 
-    def _seen(self, node: Node, inputs: list[Value]) -> Known:
-        """What is known of an operation now that its inputs are there."""
-        outputs = [control.guessed(node, inputs, each) if each.shape is None else each for each in node.outputs]
-        return Known(replace(node, outputs=tuple(outputs)), [each.tensor for each in inputs], self.cores)
+    def _seen(self, plan: Plan, index: int, inputs: list[Value]) -> Known:
+        """What is known of an operation now that its inputs are there; in a loop it is the same at each turn."""
+        key = (index, *((each.tensor.shape, each.tells) for each in inputs))
+        found = plan.seen.get(key)
+        if found is None:
+            node = plan.nodes[index]
+            outputs = [control.guessed(node, inputs, each) if each.shape is None else each for each in node.outputs]
+            sized = replace(node, outputs=tuple(outputs))
+            found = plan.seen[key] = Known(sized, [each.tensor for each in inputs], self.cores)
+        return found
 
     def finish(self, frame: Frame, index: int) -> list[Item]:
         """Free scratch and inputs, hand the outputs on; returns what is ready now."""

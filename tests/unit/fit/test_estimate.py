@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crashcart.fit.estimate import estimate, largest_batch, lives
+from crashcart.fit.estimate import estimate, largest_batch, lives, runs_under, stretched
 from crashcart.fit.walk import Plans
 from crashcart.graph import Graph, Node, Tensor, Variable
 
@@ -101,3 +101,23 @@ def test_evaluation_hands_its_batch_over_and_prediction_keeps_it() -> None:
     nodes = (Node("x", "Placeholder", outputs=(big,)), Node("y", "Relu", ((0, 0),), outputs=(big,)))
     peaks = {phase: estimate(Graph(nodes, (0,)), phase, 8, cores=2).peak_bytes for phase in ("evaluate", "predict")}
     assert peaks["predict"] - peaks["evaluate"] == big.bytes
+
+
+def test_a_batch_is_stretched_as_far_as_its_steps_run() -> None:
+    assert stretched(100, lambda batch: batch <= 120) in range(117, 121)
+    assert stretched(100, lambda batch: False) == 100
+    assert stretched(100, lambda batch: True) >= 135
+    assert stretched(1, lambda batch: False) == 1
+
+
+def test_steps_run_below_their_peak_where_operations_can_wait() -> None:
+    """Two products at a time make the peak; one after the other needs a third less."""
+    big = Tensor((4 << 20,), 4)
+    nodes = (
+        Node("x", "Placeholder", outputs=(big,)),
+        *(Node(f"m{number}", "MatMul", ((0, 0),), outputs=(big,)) for number in range(2)),
+    )
+    graph = Graph(nodes, (0,))
+    peak = estimate(graph, "evaluate", 8, cores=2).peak_bytes
+    assert runs_under(graph, "evaluate", 2, int(peak * 0.97))
+    assert not runs_under(graph, "evaluate", 2, peak // 2)
