@@ -9,8 +9,8 @@ not to be run afterwards, except by way of `tensorflow_live`. TensorFlow is impo
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
@@ -45,6 +45,7 @@ class Trace:
             try:
                 self._lines = self._traced(model, specs, phase, alike=True)
             except NotAlikeError:
+                self.notes = _notes(model)
                 self._lines = self._traced(model, specs, phase, alike=False)
 
     def _traced(self, model: Any, specs: tuple[Any, ...], phase: str, alike: bool) -> Lines:
@@ -57,6 +58,7 @@ class Trace:
         del graph  # before the next large thing is made
         if len(whole.node) > MOST_OPTIMIZED:
             self.notes += (f"a step of {len(whole.node)} operations is read without TensorFlow's optimizer",)
+            gc.collect()  # the graph in Python is of hundreds of megabytes then
         reader = Reader(_optimized(whole, kept), inputs, results)
         del whole
         lines = Lines(lambda batch: completed(reader.read(batch), kinds, names, reader.places))
@@ -127,10 +129,26 @@ def _traced(model: Any, specs: tuple[Any, ...], phase: str, alike: bool) -> tupl
 
     _build(model, specs, phase)
     step = {"train": "train_step", "evaluate": "test_step", "predict": "predict_step"}[phase]
-    if phase != "train" or not alike:
-        return func_graph_from_py_func(step, getattr(model, step), (specs,), {}), []
-    with traced_once(model) as kinds:
-        return func_graph_from_py_func(step, model.train_step, (specs,), {}), kinds
+    with ExitStack() as stack:
+        stack.callback(_gradients_forgotten())
+        kinds = stack.enter_context(traced_once(model)) if phase == "train" and alike else []
+        return func_graph_from_py_func(step, getattr(model, step), (specs,), {}), kinds
+
+
+def _gradients_forgotten() -> Callable[[], None]:
+    """TensorFlow registers gradients of functions that have their own (silu is one) for ever, and with them the whole graph.
+    What is returned takes back those that were registered since."""
+    from tensorflow.python.framework import ops
+
+    registered = getattr(getattr(ops, "gradient_registry", None), "_registry", {})
+    before = set(registered)
+
+    def forget() -> None:
+        for name in set(registered) - before:
+            if str(name).startswith("CustomGradient"):
+                del registered[name]
+
+    return forget
 
 
 def _build(model: Any, specs: tuple[Any, ...], phase: str) -> None:

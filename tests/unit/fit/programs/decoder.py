@@ -26,7 +26,3 @@ def small():
 
 def huge():
     return decoder(depth=80, width=8192, heads=64, hidden=28672, words=128256, length=2048)
-
-
-def tenth():
-    return decoder(depth=8, width=8192, heads=64, hidden=28672, words=128256, length=2048)
