@@ -108,6 +108,7 @@ def test_evaluate_lies_between_predict_and_train(capfd: pytest.CaptureFixture[st
     assert phases["train"]["available_in"] == "T4"
 
 
+@pytest.mark.timeout(600)
 def test_a_step_that_cannot_be_traced_is_run_at_small_batches(capfd: pytest.CaptureFixture[str]) -> None:
     target = f"{PROGRAMS / 'untraceable.py'}:build"
     found = document(capfd, target, "--batch", "4096", "--memory", "4G", "--target", "device", "--no-remedies")
@@ -116,6 +117,7 @@ def test_a_step_that_cannot_be_traced_is_run_at_small_batches(capfd: pytest.Capt
     assert found["low_bytes"] <= found["device_peak_bytes"] <= found["high_bytes"]
 
 
+@pytest.mark.timeout(600)
 def test_both_ways_and_a_real_run_at_the_largest_batch(capfd: pytest.CaptureFixture[str]) -> None:
     target = (f"{MODELS}:build", "--batch", "4096", "--memory", "64M", "--target", "device")
     found = document(capfd, *target, "--probe", "--verify", "--no-remedies")
