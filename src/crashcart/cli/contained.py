@@ -35,6 +35,9 @@ _MOST_SAID_BYTES = 1 << 16
 _DRAIN_S = 0.5
 # Left to the rest of the machine, whatever a trial is allowed: a twentieth, and no less than what a desktop needs to breathe.
 _RESERVE_FRACTION, _RESERVE_BYTES = 0.05, 256 << 20
+_PREFIX = "crashcart-fit-"
+# A group is entered within seconds after it was made; one of another pid namespace may look as if its maker was gone.
+_STALE_S = 60.0
 _LIMIT_FILES = {1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), 2: ("memory.max", "memory.swap.max")}
 _FILE_FIELDS = {1: ("cache", "mapped_file"), 2: ("file", "file_mapped")}
 
@@ -177,7 +180,8 @@ def _made_group(most_bytes: int) -> tuple[Path, int] | None:
         for group in groups:
             if group.version == 2 and not os.access(group.path / "cgroup.procs", os.W_OK):
                 continue  # nobody may be moved across it
-            path = group.path / f"crashcart-fit-{os.getpid()}-{time.monotonic_ns()}"
+            _sweep(group.path)
+            path = group.path / f"{_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
             try:
                 path.mkdir()
             except OSError:
@@ -193,6 +197,15 @@ def _made_group(most_bytes: int) -> tuple[Path, int] | None:
         for group in groups:
             group.close()
     return None
+
+
+def _sweep(directory: Path) -> None:
+    """Remove what earlier runs of ours left because they were killed; a group with processes in it cannot be removed."""
+    for path in directory.glob(f"{_PREFIX}*"):
+        pid = path.name.removeprefix(_PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            if not Path("/proc", pid).exists() and time.time() - path.stat().st_mtime > _STALE_S:
+                path.rmdir()
 
 
 def _remove(group: Path) -> None:

@@ -42,7 +42,8 @@ def _tell(error: Exception, exhausted: bool, say: Say) -> None:
     if isinstance(error, CrashcartError) and not exhausted:
         say({"error": str(error), "help": error.help, "exit_code": error.exit_code})
         return
-    first = (str(error).strip().splitlines() or [""])[0][:300]
+    lines = str(error).strip().splitlines() or [""]
+    first = next((each for each in lines if "OOM when allocating" in each), lines[0])[:300]
     name = "" if isinstance(error, CrashcartError) else f"{type(error).__name__}: "
     say({"raised": f"{name}{first}", "exhausted": exhausted})
 

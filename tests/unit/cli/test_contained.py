@@ -116,3 +116,15 @@ def test_no_group_is_left_behind() -> None:
 
 def test_something_is_left_to_the_machine() -> None:
     assert 0 < spare_bytes() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@pytest.mark.skipif(bool(no_group()), reason=no_group() or "")
+def test_what_a_killed_run_left_behind_is_removed_by_the_next() -> None:
+    groups = find_groups(os.getpid())
+    left = groups[0].path / "crashcart-fit-999999999-1"
+    left.mkdir(exist_ok=True)
+    os.utime(left, (1, 1))
+    for group in groups:
+        group.close()
+    no_group()
+    assert not left.exists()
