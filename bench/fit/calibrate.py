@@ -9,7 +9,6 @@ are told, and the bounds, are those on the family left out. The facts are writte
 from __future__ import annotations
 
 import json
-import math
 import os
 import pickle
 import statistics
@@ -88,10 +87,8 @@ def misses(rows: Sequence[Row]) -> list[float]:
 
 def bounds(found: Sequence[float]) -> tuple[float, float]:
     """How far below and above the figure the truth may lie, from the misses on families left out."""
-    ordered = sorted(found)
-    above = ordered[math.ceil(len(ordered) * COVERED) - 1]
-    below = ordered[math.floor(len(ordered) * (1 - COVERED_BELOW))]
-    return max(0.0, -below), max(0.0, above)
+    below, above = np.quantile(found, (1 - COVERED_BELOW, COVERED))
+    return max(0.0, -float(below)), max(0.0, float(above))
 
 
 def judge(rows: Sequence[Row]) -> None:

@@ -76,7 +76,7 @@ def traced(subject: Subject, folder: Path) -> Path:
     path = folder / f"{subject.name}.pickle"
     if not path.exists():
         code = f"from bench.fit.host import trace; trace({subject.name!r}, {str(path)!r})"
-        subprocess.run([sys.executable, "-c", code], env=_environment(), check=True, timeout=1800)
+        subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=1800)
     return path
 
 
@@ -107,7 +107,7 @@ def measured(name: str, phase: str, batch: int, traced_path: Path, limit_mb: int
     with memory_group(limit_mb) as group:
         done = subprocess.run(
             [sys.executable, "-c", f"from bench.fit.host import child; child({name!r}, {phase!r}, {batch}, {specs!r})"],
-            env=_environment(),
+            env=environment(),
             stdout=subprocess.PIPE,
             text=True,
             preexec_fn=lambda: enter(group),
@@ -120,7 +120,7 @@ def measured(name: str, phase: str, batch: int, traced_path: Path, limit_mb: int
     return {"name": name, "phase": phase, "batch": batch, **rows[-1]}
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     return {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
 
 

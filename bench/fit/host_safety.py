@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.fit.host import _environment, key, measured, stored, traced
+from bench.fit.host import environment, key, measured, stored, traced
 from bench.fit.manifest import PHASES, SUBJECTS, Subject
 
 MORE = 2.0
@@ -47,7 +47,7 @@ def safety(subjects: Sequence[Subject], count: int, folder: Path) -> None:
 def sought(name: str, phase: str, limit_bytes: int) -> dict[str, Any]:
     code = f"from bench.fit.host_safety import child; child({name!r}, {phase!r}, {limit_bytes})"
     done = subprocess.run(
-        [sys.executable, "-c", code], env=_environment(), stdout=subprocess.PIPE, text=True, check=True, timeout=1800
+        [sys.executable, "-c", code], env=environment(), stdout=subprocess.PIPE, text=True, check=True, timeout=1800
     )
     told = next(line for line in done.stdout.splitlines() if line.startswith(MARK))
     found: dict[str, Any] = json.loads(told.removeprefix(MARK))

@@ -49,6 +49,10 @@ class Heap(Chunks):
         self._random = Random(seed)
         self._stay = stay
 
+    def fill(self) -> None:
+        """Something else, which is counted elsewhere, fills what is free below the top of the main thread's arena."""
+        self.resident_bytes -= self._arenas[0].free_bytes
+
     def read(self, blocks: int) -> None:
         """A step begins: the next so many blocks are asked for by the thread that makes the batches. What was before the first
         step was asked for by the main thread."""
@@ -118,6 +122,11 @@ class _Arena:
         self._used: set[int] = set()
         self._free: list[tuple[int, int]] = []
         self._before: dict[int, int | None] = {}
+
+    @property
+    def free_bytes(self) -> int:
+        """What is resident, and free."""
+        return self.touched_bytes - sum(self.size[each] for each in self._used)
 
     def allocate(self, size: int, wanted: int) -> int:
         """A block in the smallest free one that has as much as is wanted, or else from the top; what is left over behind it is

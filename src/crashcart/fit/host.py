@@ -88,6 +88,7 @@ def parts(graph: Graph, phase: str, cores: int) -> Parts:
         heap = Heap(cores, seed=len(trials))
         walk = _Touching(graph, cores, len(trials), heap)
         built_bytes = heap.peak_bytes
+        heap.fill()  # by the trace, which the operations count for
         heap.peak_bytes, heap.most_used_bytes = heap.resident_bytes, heap.used_bytes
         _run(walk, heap, phase)
         trials.append((built_bytes, heap.most_used_bytes, heap.peak_bytes - heap.most_used_bytes))

@@ -63,6 +63,14 @@ def test_splinters_keep_free_neighbours_apart_until_a_thread_has_enough_of_them(
     assert joined.resident_bytes == before
 
 
+def test_what_is_free_in_the_main_arena_is_filled_and_what_is_used_stays() -> None:
+    heap = Heap()
+    low, high = heap.allocate(50_000), heap.allocate(60_000)
+    heap.free(low)
+    heap.fill()
+    assert heap.held_bytes(high) <= heap.resident_bytes < heap.held_bytes(high) + 1000
+
+
 def test_batches_have_an_arena_of_their_own() -> None:
     heap = Heap(arenas=1)
     heap.read(1)
