@@ -26,9 +26,9 @@ $(READY): pyproject.toml setup.py $(wildcard src/crashcart/record/native/*.[ch] 
 demo: $(READY) ## kill three real TensorFlow programs and show the verdicts
 	$(BIN)/python bench/demo.py
 
-test: $(READY) ## run all tests; those in a browser skip where the extension cannot be built
+test: $(READY) ## run all tests, two files at a time; those in a browser skip where the extension cannot be built
 	-@$(MAKE) --no-print-directory lab
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lab: $(READY) ## build the JupyterLab extension (needs Node; tools/system-packages installs it) and link it into .venv
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(LAB_BUILT); \
@@ -88,9 +88,6 @@ bench-fit: $(READY) ## true peaks of real models beside what is estimated; runs 
 	$(BIN)/python -m bench.fit.largest --write
 
 calibrate: $(READY) ## measure what processes grow by on the host, and fit the estimate of it to that
-	$(BIN)/python -m bench.fit.host --all --calibrate --write
-
-calibrate: $(READY) ## fit the estimate of memory on the host to real runs (those not kept yet are run first)
 	$(BIN)/python -m bench.fit.host --all --calibrate --write
 
 docs: $(READY) ## generate docs/rules and docs/commands.md

@@ -6,7 +6,8 @@ Does not cover: tracing and optimizing (`tensorflow_trace`), batches beyond thos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -117,7 +118,8 @@ class _Functions:
         """A function's body with the shapes of what it is called with, its arguments, and its results."""
         from tensorflow.python.framework.function_def_to_graph import function_def_to_graph_def
 
-        flat, names = function_def_to_graph_def(definition, [each.shape for each in inputs])
+        with _known(self._definitions[each] for each in _functions_in(definition) if each in self._definitions):
+            flat, names = function_def_to_graph_def(definition, [each.shape for each in inputs])
         arguments = [each.name for each in definition.signature.input_arg]
         called = dict(zip(arguments, inputs, strict=True))
         for node in flat.node:
@@ -129,6 +131,27 @@ class _Functions:
         flat.library.CopyFrom(self._library)
         ends = [names[definition.ret[each.name]].rpartition(":") for each in definition.signature.output_arg]
         return flat, arguments, [(name, int(number)) for name, _, number in ends]
+
+
+def _functions_in(definition: Any) -> set[str]:
+    """The functions that a function's body names."""
+    values = [value for node in definition.node_def for value in node.attr.values()]
+    return {each.name for value in values for each in (value.func, *value.list.func) if each.name}
+
+
+@contextmanager
+def _known(definitions: Iterable[Any]) -> Iterator[None]:
+    """TensorFlow asks its context for the functions that a body names; with the traced graph, they are gone from there."""
+    from tensorflow.python.eager.context import context
+
+    added = [each for each in definitions if not context().has_function(each.signature.name)]
+    for each in added:
+        context().add_function_def(each)
+    try:
+        yield
+    finally:
+        for each in added:
+            context().remove_function(each.signature.name)
 
 
 def _imported(definition: Any) -> list[Any]:
