@@ -24,7 +24,7 @@ Say = Callable[[dict[str, Any]], None]
 
 def main(request: dict[str, Any], hold: Hold, say: Say) -> None:
     """Try the batches that the request names, or as many as are worth it."""
-    hold.enter()
+    hold = hold.enter(say)
     from crashcart.probe import tensorflow_trial
 
     try:
