@@ -49,6 +49,8 @@ class Remedy:
     """What it costs: time, precision."""
     batch: int | None = None
     """The batch of each pass, where it is not the step's own."""
+    high_bytes: int | None = None
+    """The upper bound of the peak; None where the peak was given without one."""
 
 
 @dataclass(frozen=True, slots=True)

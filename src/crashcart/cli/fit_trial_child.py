@@ -55,7 +55,7 @@ def _tried(trial: Any, request: dict[str, Any], hold: Hold, say: Say) -> None:
         found = trial.run(batch, request["steps"], request["plainly"])
         say({"point": found})
         if not points:
-            say({"facts": trial.facts()})
+            say({"facts": trial.facts(), "assumed": trial.assumed})
         points.append(Point(batch, found["process_bytes"]))
     say({"done": True, "assumed": trial.assumed})
 

@@ -12,6 +12,8 @@ import pytest
 from crashcart.cli import contained
 from crashcart.cli.fit_trial import confirmed, measured, tried, verified
 from crashcart.errors import CannotCheckError, UsageError
+from crashcart.probe.tensorflow_specs import described
+from crashcart.probe.tensorflow_trial import Trial
 from crashcart.step import Verified
 
 pytestmark = [
@@ -143,6 +145,20 @@ def test_it_runs_where_the_user_is(request_for: Any, tmp_path: Path, monkeypatch
     with pytest.raises(CannotCheckError, match="seen"):
         measured(request_for("writes"), None, TIMEOUT_S)
     assert (tmp_path / "written").read_text() == "here"
+
+
+def test_what_is_assumed_of_the_batch_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "open.py"
+    program.write_text(
+        "import keras\n"
+        "def build():\n"
+        "    model = keras.Sequential([keras.Input((None, 4)), keras.layers.Dense(2)])\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+    )
+    trial = Trial(str(program), "build", "predict", None)
+    specs = described(trial._model, None, "predict", None)
+    assert specs.assumed and trial.assumed == list(specs.assumed)
 
 
 def test_a_step_that_exceeds_the_device_is_told_with_its_words(request_for: Any) -> None:
