@@ -91,6 +91,9 @@ def test_the_groups_room_is_what_it_does_not_use(tmp_path: Path) -> None:
     (group / "memory.usage_in_bytes").write_text(str(3 * GIB))
     (group / "memory.stat").write_text(f"total_inactive_file {GIB}\ntotal_active_file 0\n")
     assert sorted(rooms(7, root)) == [(6 * GIB, "container"), (24 * GIB, "machine")]
+    with (group / "memory.stat").open("a") as stat:
+        stat.write(f"hierarchical_memory_limit {5 * GIB}\n")
+    assert sorted(rooms(7, root)) == [(3 * GIB, "container"), (24 * GIB, "machine")]
 
 
 def test_where_nothing_can_be_read_nothing_is_known(tmp_path: Path) -> None:
