@@ -49,6 +49,8 @@ class Remedy:
     """What it costs: time, precision."""
     batch: int | None = None
     """The batch of each pass, where it is not the step's own."""
+    high_bytes: int | None = None
+    """The upper bound of the peak; None where the peak was given without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ class StepPeak:
     available_in: str | None = None
     """Where that memory is: container, machine, a GPU's name, or given."""
     largest_batch: int | None = None
-    """The largest batch whose upper bound stays below what is available; 0 where none does, None where it was not sought."""
+    """The largest batch whose upper bound stays below what is available, or that lived in a real run; 0 where none does, None
+    where it was not sought, or where real runs refuted it."""
     seconds: float | None = None
     """How long the estimate at this batch took."""
     search_seconds: float | None = None
@@ -99,6 +102,9 @@ class StepPeak:
     remedies: tuple[Remedy, ...] = ()
     """Those that were estimated, the most effective first."""
     verified: Verified | None = None
+    """The last real run."""
+    runs: tuple[Verified, ...] = ()
+    """All real runs, in their order."""
     assumed: tuple[str, ...] = ()
     """What had to be assumed, such as the size of a dimension that the model leaves open."""
     places: Mapping[str, str] = field(default_factory=dict)
@@ -113,11 +119,28 @@ class StepPeak:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the upper bound is below what is available; None where that is not known, or lies between the bounds."""
+        """What real runs showed; else whether the upper bound is below what is available. None where that is not known, or
+        lies between the bounds."""
         compared, there = self.compared, self.available_bytes
-        if compared is None or there is None or compared.low_bytes <= there < compared.high_bytes:
+        if compared is None or there is None:
             return None
-        return compared.high_bytes <= there
+        if self.died is not None or self.lived:
+            return self.died is None
+        return None if compared.low_bytes <= there < compared.high_bytes else compared.high_bytes <= there
+
+    @property
+    def died(self) -> Verified | None:
+        """The smallest real run that died at this batch or below it; None where none did."""
+        deaths = (each for each in self._all_runs() if not each.lived and each.batch <= self.batch)
+        return min(deaths, key=lambda each: each.batch, default=None)
+
+    @property
+    def lived(self) -> bool:
+        """Whether a real run lived at this batch or above it."""
+        return any(each.lived and each.batch >= self.batch for each in self._all_runs())
+
+    def _all_runs(self) -> tuple[Verified, ...]:
+        return self.runs or ((self.verified,) if self.verified is not None else ())
 
     @property
     def round_batch(self) -> int | None:

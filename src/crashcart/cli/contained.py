@@ -11,19 +11,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import resource
 import selectors
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crashcart.probe.memory import MemoryGroup, find_groups, read_host
+from crashcart.cli.child import end_with, first_to_go
+from crashcart.probe.memory import MemoryGroup, find_groups, rooms
 from crashcart.probe.own_memory import status_bytes
 
 # A child at 1 GB/s, faster than TensorFlow fills memory on any machine seen, grows by 20 MB between two looks.
@@ -31,6 +32,12 @@ _WATCH_S = 0.02
 _LOOK_S = 0.2
 # What a process reserves and never touches counts for RLIMIT_DATA: stacks of threads (8 MiB each), heaps of threads.
 _UNTOUCHED_BYTES = 512 << 20
+# The most that glibc asks for at once for itself: twice a thread's heap of 64 MiB, to align it.
+_NEAR_BYTES = 128 << 20
+_REFUSED = re.compile(
+    rb"bad_alloc|cannot allocate|(failed|unable) to allocate|out of memory|OOM when|MemoryError|resource exhausted",
+    re.I,
+)
 _MOST_SAID_BYTES = 1 << 16
 _DRAIN_S = 0.5
 # Left to the rest of the machine, whatever a trial is allowed: a twentieth, and no less than what a desktop needs to breathe.
@@ -69,12 +76,25 @@ class Hold:
     """Whether that limit counts what it grows by after `begin`; else it counts the whole process."""
     group: str | None = None
     version: int = 0
+    parent: int | None = None
+    """The process that runs the child."""
 
-    def enter(self) -> None:
-        """In the child, first of all: into the group, and not to outlive the parent."""
-        if self.group is not None:
+    def enter(self, say: Callable[[dict[str, Any]], None] | None = None) -> Hold:
+        """In the child, first of all: not to outlive the parent, the first to go, and into the group. What it is held by then:
+        where the group refuses, `say` tells the parent, which watches instead."""
+        if self.parent is not None:
+            end_with(self.parent)
+        first_to_go()
+        if self.group is None:
+            return self
+        try:
             Path(self.group, "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
-        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+        except OSError:
+            if say is None:
+                raise
+            say({"ungrouped": True})
+            return replace(self, group=None)
+        return self
 
     def begin(self) -> int:
         """In the child: from here on the limit holds. What the process holds now."""
@@ -126,23 +146,9 @@ def _as_group(path: str) -> MemoryGroup:
     return MemoryGroup(version, Path(path), path)
 
 
-def _end_with(parent: int) -> None:
-    """Whoever kills our parent cannot be told; a child that eats memory must not stay behind."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
-
-
 def spare_bytes() -> int:
     """What a child may take here without danger to others: by the machine, and by the groups that we are in."""
-    host = read_host()
-    free = [] if host is None or host.available_bytes is None else [host.available_bytes]
-    groups = find_groups(os.getpid())
-    for group in groups:
-        limit, used = group.limit_bytes(), group.usage_bytes()
-        if limit is not None and used is not None:
-            free.append(max(0, limit - used + (group.reclaimable_bytes() or 0)))
-        group.close()
+    free = [each for each, _ in rooms(os.getpid())]
     if not free:
         return sys.maxsize
     least = min(free)
@@ -232,7 +238,7 @@ def run(
     """Run a Python command that takes a hold (JSON) and a descriptor for its answers (lines of JSON) as its last arguments."""
     ours, theirs = os.pipe()
     child = subprocess.Popen(
-        [*command, json.dumps(asdict(hold)), str(theirs)],
+        [*command, json.dumps(asdict(replace(hold, parent=os.getpid()))), str(theirs)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -276,6 +282,7 @@ class _Watch:
         self._most_bytes = hold.most_bytes
         self._said, self._line = bytearray(), bytearray()
         self._kills = 0
+        self._began, self._room_bytes = False, sys.maxsize
         self._selector = selectors.DefaultSelector()
         for pipe, reader in ((answers, self._answered), (child.stdout.fileno(), self._printed)):
             os.set_blocking(pipe, False)
@@ -283,12 +290,12 @@ class _Watch:
 
     def followed(self, deadline_s: float) -> str:
         """Read until its end; who ended it: itself, the limit (ours) or time."""
-        look_s = _LOOK_S if self._hold.group is not None else _WATCH_S
         while self._child.poll() is None:
+            look_s = _LOOK_S if self._hold.group is not None else _WATCH_S
             if time.monotonic() > deadline_s:
                 return "time"
             self._read(min(look_s, max(0.0, deadline_s - time.monotonic())))
-            if self._hold.group is None and status_bytes("VmRSS", self._child.pid) > self._most_bytes:
+            if self._hold.group is None and self._is_above():
                 return "limit"
         over_s = time.monotonic() + _DRAIN_S
         while self._read(0.0) and time.monotonic() < over_s:
@@ -296,19 +303,33 @@ class _Watch:
         self._kills = self._group_kills()
         return "itself"
 
+    def _is_above(self) -> bool:
+        if self._began and self._hold.limit_bytes is not None:
+            with contextlib.suppress(OSError):
+                bound, _ = resource.prlimit(self._child.pid, resource.RLIMIT_DATA)
+                data = status_bytes("VmData", self._child.pid)
+                self._room_bytes = min(self._room_bytes, bound - data if bound >= 0 and data else sys.maxsize)
+        return status_bytes("VmRSS", self._child.pid) > self._most_bytes
+
     def close(self) -> None:
         """Read no more."""
         self._selector.close()
 
     def cause(self, by: str) -> str:
-        """The limit, too, where the kernel killed in the group, or where memory was refused under RLIMIT_DATA."""
+        """The limit, too, where the kernel killed in the group, or where memory was refused under RLIMIT_DATA: a signal alone
+        says nothing of memory."""
         if by != "itself" or self._child.returncode == 0:
             return by
         signals = (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV)
-        refused = self._hold.group is None and self._hold.limit_bytes is not None
-        if self._kills or (refused and self._child.returncode in signals):
+        if self._kills or (self._child.returncode in signals and self._was_refused()):
             return "limit"
         return by
+
+    def _was_refused(self) -> bool:
+        """Whether RLIMIT_DATA held by then, and it shows: in its words, or in how near it came."""
+        if self._hold.group is not None or self._hold.limit_bytes is None or not self._began:
+            return False
+        return self._room_bytes <= _NEAR_BYTES or _REFUSED.search(self._said[-_MOST_SAID_BYTES:]) is not None
 
     def words(self) -> tuple[str, str]:
         """What it was held by, and the end of what it printed."""
@@ -352,7 +373,10 @@ class _Watch:
             answer = json.loads(bytes(self._line[:end]))
             del self._line[: end + 1]
             self.answers.append(answer)
+            if answer.get("ungrouped"):
+                self._hold = replace(self._hold, group=None)
             if "before_bytes" in answer:
+                self._began = True
                 self._most_bytes = self._hold.bound_bytes(answer["before_bytes"])
             if self._heard is not None:
                 self._heard(answer)

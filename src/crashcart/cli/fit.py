@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from crashcart.errors import CannotCheckError, CrashcartError, UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
 from crashcart.fit.available import Available, available
-from crashcart.step import StepPeak
+from crashcart.step import StepPeak, Verified
 
 PHASES = ("train", "evaluate", "predict")
 
@@ -221,12 +222,22 @@ def _verified(
     assert there.limit_bytes is not None
     left_s = max(1.0, until_s - time.monotonic())
     try:
-        most, runs = confirmed(request, step.largest_batch or step.batch, there.limit_bytes, left_s, progress)
+        runs, lacking = confirmed(request, step.largest_batch or step.batch, there.limit_bytes, left_s, progress)
     except CannotCheckError as error:
         return replace(step, assumed=(*step.assumed, f"not verified: {error} {error.help}"))
     died = [f"a real step at batch {each.batch} died: {each.how}" for each in runs if not each.lived]
-    found = (most or None) if step.largest_batch else step.largest_batch
-    return replace(step, verified=runs[-1], largest_batch=found, assumed=(*step.assumed, *died))
+    said = (*died, lacking) if lacking else died
+    most = _largest_after(runs, step)
+    return replace(step, verified=runs[-1], runs=runs, largest_batch=most, assumed=(*step.assumed, *said))
+
+
+def _largest_after(runs: Sequence[Verified], step: StepPeak) -> int | None:
+    """The largest batch that lived. Where none did, nobody knows it, unless one of 1 died, or none was estimated to fit."""
+    lived = [each.batch for each in runs if each.lived]
+    if lived:
+        sought = step.largest_batch is not None or len(lived) < len(runs)
+        return max(lived) if sought else None
+    return 0 if step.largest_batch == 0 or any(each.batch == 1 for each in runs) else None
 
 
 def _with_memory(step: StepPeak, there: Available) -> StepPeak:

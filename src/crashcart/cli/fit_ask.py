@@ -104,7 +104,7 @@ def _listen(request: dict[str, Any], answer: Answer, until_s: float, tick: Tick)
     """Read until it is done, dead or out of time; its exit code."""
     ours, theirs = os.pipe()
     child = subprocess.Popen(
-        [*COMMAND, json.dumps(request), str(theirs)],
+        [*COMMAND, json.dumps(request | {"parent": os.getpid()}), str(theirs)],
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr if _has_descriptor(sys.stderr) else subprocess.DEVNULL,
         stderr=None if _has_descriptor(sys.stderr) else subprocess.DEVNULL,

@@ -15,12 +15,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from crashcart.blackbox.codec import to_plain
+from crashcart.cli.child import end_with, first_to_go
 from crashcart.cli.fit_ask import LOADING
 from crashcart.cli.fit_step import Estimator, remedies, wanted
 from crashcart.errors import CrashcartError
@@ -73,11 +72,11 @@ def _again(request: dict[str, Any], descriptor: int, reason: str) -> None:
 
 
 def _run(request: dict[str, Any], descriptor: int) -> None:
-    """If the memory runs out, this process is the one to go, and not the one that asked. Its answers are its own alone, and an
-    interrupt is for the one that asked, who ends it."""
+    """Its answers are its own alone, and an interrupt is for the one that asked, who ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
+    if request.get("parent") is not None:
+        end_with(request["parent"])
+    first_to_go()
     os.set_inheritable(descriptor, False)
     os.dup2(2, 1)
 

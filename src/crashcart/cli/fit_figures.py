@@ -47,6 +47,7 @@ def figures(step: StepPeak) -> dict[str, Any]:
         ],
         "remedies": step.remedies,
         "verified": step.verified,
+        "runs": step.runs,
         "assumed": step.assumed,
         "moments": thinned(step.moments, _MOST_MOMENTS),
     }

@@ -118,13 +118,14 @@ def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, sa
 
 
 def _estimated(variant: Any, step: StepPeak) -> Remedy:
-    count, batch = variant.peak_bytes, variant.batch or step.batch
+    count, high, batch = variant.peak_bytes, None, variant.batch or step.batch
     if count is None:
-        count = bounds_of(variant.trace().at(batch), step.phase, batch, os.cpu_count() or 1, step.target).bytes
+        found = bounds_of(variant.trace().at(batch), step.phase, batch, os.cpu_count() or 1, step.target)
+        count, high = found.bytes, found.high_bytes
     notes = [variant.note] if variant.note else []
     if variant.size_bytes is not None and variant.size_before_bytes is not None:
         notes.append(f"the model's file: {size(variant.size_before_bytes)} now, {size(variant.size_bytes)} then")
-    return Remedy(variant.name, count, variant.how, "; ".join(notes) or None, variant.batch)
+    return Remedy(variant.name, count, variant.how, "; ".join(notes) or None, variant.batch, high)
 
 
 def ordered(found: Iterable[Remedy]) -> tuple[Remedy, ...]:

@@ -101,16 +101,21 @@ def verified(
 
 def confirmed(
     request: Mapping[str, Any], largest: int, limit_bytes: int, timeout_s: float, progress: Progress | None = None
-) -> tuple[int, tuple[Verified, ...]]:
-    """The largest batch that lived, and all runs: the batch given, and at most two lower ones. 0 where none lived."""
-    runs: list[Verified] = []
-    for batch in dict.fromkeys((largest, *(int(largest * part) for part in _LOWER))):
-        if batch < 1:
-            break
-        runs.append(verified(request, batch, limit_bytes, timeout_s, progress))
+) -> tuple[tuple[Verified, ...], str]:
+    """All runs, up to the first that lives: the batch given; two lower ones, and the asked one where it is below the first. They
+    share the time. Where one cannot be had after others died, those stand, and the reason is told."""
+    until_s, runs = time.monotonic() + timeout_s, list[Verified]()
+    asked = min(largest, request.get("batch") or largest)
+    for batch in sorted({largest, asked, *(int(largest * part) for part in _LOWER)} - {0}, reverse=True):
+        try:
+            runs.append(verified(request, batch, limit_bytes, max(1.0, until_s - time.monotonic()), progress))
+        except CannotCheckError as error:
+            if not runs:
+                raise
+            return tuple(runs), f"batch {batch} could not be tried: {error}"
         if runs[-1].lived:
-            return batch, tuple(runs)
-    return 0, tuple(runs)
+            break
+    return tuple(runs), ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ Say = Callable[[dict[str, Any]], None]
 
 def main(request: dict[str, Any], hold: Hold, say: Say) -> None:
     """Try the batches that the request names, or as many as are worth it."""
-    hold.enter()
+    hold = hold.enter(say)
     from crashcart.probe import tensorflow_trial
 
     try:
@@ -55,7 +55,7 @@ def _tried(trial: Any, request: dict[str, Any], hold: Hold, say: Say) -> None:
         found = trial.run(batch, request["steps"], request["plainly"])
         say({"point": found})
         if not points:
-            say({"facts": trial.facts()})
+            say({"facts": trial.facts(), "assumed": trial.assumed})
         points.append(Point(batch, found["process_bytes"]))
     say({"done": True, "assumed": trial.assumed})
 

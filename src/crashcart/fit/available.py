@@ -92,7 +92,7 @@ def _gpu_here(gpus: tuple[GpuDevice, ...], own_process: bool) -> Available:
 
 def _left_here(target: str, held_bytes: int | None, root: Path = ROOT) -> Available:
     """The tightest of the groups' room and the machine's, as they are now."""
-    rooms = list(_rooms(os.getpid(), root))
+    rooms = memory.rooms(os.getpid(), root)
     if not rooms:
         return Available(None, None, target)
     left, where = min(rooms)
@@ -102,22 +102,3 @@ def _left_here(target: str, held_bytes: int | None, root: Path = ROOT) -> Availa
         return _less_the_process(left, where)
     note = f"{size(left)} left now, and {size(held_bytes)} that the model's variables hold already"
     return Available(left + held_bytes, where, target, note, None)
-
-
-def _rooms(pid: int, root: Path) -> list[tuple[int, str]]:
-    found = []
-    groups = memory.find_groups(pid, root)
-    try:
-        for group in groups:
-            limits = [each for each in (group.limit_bytes(), group.hierarchical_limit_bytes()) if each is not None]
-            usage = group.usage_bytes()
-            if limits and usage is not None:
-                used = max(0, usage - (group.reclaimable_bytes() or 0))
-                found.append((max(0, min(limits) - used), "container"))
-    finally:
-        for group in groups:
-            group.close()
-    host = memory.read_host(root)
-    if host is not None and host.available_bytes is not None:
-        found.append((host.available_bytes, "machine"))
-    return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import log2
 
-from crashcart.step import Bounds, StepPeak
+from crashcart.step import Bounds, Remedy, StepPeak
 from crashcart.units import size
 
 PARTS = (16, 8, 4)
@@ -169,6 +169,7 @@ def reconciled(traced: StepPeak | None, measured: StepPeak | None) -> StepPeak:
     kept = _kept(traced.host, host) if traced.target == "host" else _kept(_device(traced), device)
     first, second = (traced, measured) if kept else (measured, traced)
     said = (*_differ(_device(traced), device, "device"), *_differ(traced.host, host, "host"))
+    scaled, scale_said = _scaled(traced, host if traced.target == "host" else device)
     return replace(
         traced,
         peak_bytes=device.bytes,
@@ -177,8 +178,30 @@ def reconciled(traced: StepPeak | None, measured: StepPeak | None) -> StepPeak:
         host=host,
         method=first.method,
         largest_batch=second.largest_batch if first.largest_batch is None else first.largest_batch,
-        assumed=tuple(dict.fromkeys((*traced.assumed, *measured.assumed, *said))),
+        remedies=scaled,
+        assumed=tuple(dict.fromkeys((*traced.assumed, *measured.assumed, *said, *scale_said))),
     )
+
+
+def _scaled(traced: StepPeak, chosen: Bounds | None) -> tuple[tuple[Remedy, ...], tuple[str, ...]]:
+    """The remedies, which were traced, on the scale of the figure that stands; and what is to be said of it."""
+    before = traced.compared
+    if before is None or chosen is None or _kept(before, chosen) or not before.bytes:
+        return traced.remedies, ()
+    scale = chosen.bytes / before.bytes
+    wider = max(1.0, chosen.high_bytes * before.bytes / max(1, chosen.bytes * before.high_bytes))
+    found = tuple(
+        replace(
+            each,
+            peak_bytes=int(each.peak_bytes * scale),
+            high_bytes=None if each.high_bytes is None else int(each.high_bytes * scale * wider),
+        )
+        for each in traced.remedies
+    )
+    told = ["what is held at the peak, and its picture, are as traced"] if traced.kinds else []
+    if found:
+        told.append(f"the remedies were traced, too: each is taken times {scale:.2f}, as the step itself")
+    return found, tuple(told)
 
 
 def _device(step: StepPeak) -> Bounds:

@@ -25,7 +25,8 @@ def step_does_not_fit(step: StepPeak) -> Iterator[Finding]:
     The step that Keras would run was traced, and its tensors were laid out in time, each freed after its last reader, on a
     model of TensorFlow's allocator; on the host, what the libraries and the heap take besides was added. Where the step cannot
     be traced, small real steps were run in a child and extrapolated. Where only the upper bound is above what there is, the
-    finding is a risk. Where a real run at that batch, held to that memory, died, it is certain.
+    finding is a risk. Where a real run at that batch or a smaller one, held to that memory, died, it is certain; where one at
+    that batch or a larger one lived, there is no finding.
 
     ## What to do
 
@@ -36,10 +37,10 @@ def step_does_not_fit(step: StepPeak) -> Iterator[Finding]:
     there, compared = step.available_bytes, step.compared
     if there is None or compared is None:
         return
-    died = step.verified is not None and not step.verified.lived and step.verified.batch <= step.batch
-    if compared.high_bytes <= there and not died:
+    died = step.died is not None
+    if step.fits:
         return
-    sure = compared.low_bytes > there or died
+    sure = step.fits is False
     yield Finding(
         _cause(step),
         f"a {step.phase} step at batch {step.batch} {'does not fit' if sure else 'may not fit'}",
@@ -64,8 +65,8 @@ def _because(step: StepPeak, compared: Bounds, there: int) -> Iterator[str]:
     yield f"{size(there)} is there for it ({step.available_in})"
     if step.at:
         yield f"the peak is at {step.places.get(step.at, step.at)}"
-    run = step.verified
-    if run is not None and not run.lived:
+    run = step.died
+    if run is not None:
         yield f"a real step at batch {run.batch}, held to {size(run.limit_bytes)}, died: {run.how}"
 
 

@@ -240,3 +240,23 @@ def _group_limits(pid: int, root: Path) -> list[MemoryLimit]:
     finally:
         for group in groups:
             group.close()
+
+
+def rooms(pid: int, root: Path = ROOT) -> list[tuple[int, str]]:
+    """What is left now in each of a process's memory groups (container) and on the machine, with what can be reclaimed."""
+    found = []
+    groups = find_groups(pid, root)
+    try:
+        for group in groups:
+            limits = [each for each in (group.limit_bytes(), group.hierarchical_limit_bytes()) if each is not None]
+            usage = group.usage_bytes()
+            if limits and usage is not None:
+                used = max(0, usage - (group.reclaimable_bytes() or 0))
+                found.append((max(0, min(limits) - used), "container"))
+    finally:
+        for group in groups:
+            group.close()
+    host = read_host(root)
+    if host is not None and host.available_bytes is not None:
+        found.append((host.available_bytes, "machine"))
+    return found

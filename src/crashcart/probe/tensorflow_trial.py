@@ -16,7 +16,7 @@ from typing import Any
 from crashcart.errors import UsageError
 from crashcart.probe import tensorflow_load
 from crashcart.probe.own_memory import forget_peak, status_bytes
-from crashcart.probe.tensorflow_specs import SpecsNeededError, batch_specs
+from crashcart.probe.tensorflow_specs import SpecsNeededError, described
 
 # The rows that are kept of an example batch; they are repeated to make a batch of any size.
 _ROWS = 8
@@ -69,15 +69,15 @@ class Trial:
         self._phase = phase
         self._example: Any = None
         self._building_bytes: int | None = None
-        self.assumed: list[str] = []
         if phase != "predict" and not self._model.compiled:
             raise UsageError(
                 f"the model is not compiled, so that it has no {phase} step", "Compile it, or say --phase predict."
             )
         try:
-            self._specs = batch_specs(self._model, self._given, phase, shapes)
+            batch = described(self._model, self._given, phase, shapes)
         except SpecsNeededError as error:
             raise UsageError(str(error), _SHAPE_HELP) from None
+        self._specs, self.assumed = batch.specs, list(batch.assumed)
         if not _are_whole(self._specs) and not self._use_example():
             raise UsageError("the shape of one example is not known in full", _SHAPE_HELP)
 
@@ -101,7 +101,7 @@ class Trial:
         except Exception as error:
             if is_exhausted(error) or self._example is not None or not self._use_example():
                 raise
-            self.assumed.append("the step refused a batch that was made up; rows of the given data were used")
+            self.assumed = ["the step refused a batch that was made up; rows of the given data were used"]
             return self._run(batch, steps, plainly)
 
     def _run(self, batch: int, steps: int, plainly: bool) -> dict[str, Any]:

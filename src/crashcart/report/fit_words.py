@@ -136,7 +136,10 @@ def remedies(step: StepPeak) -> list[RemedyRow]:
 def _remedy(remedy: Remedy, compared: Bounds, step: StepPeak) -> RemedyRow:
     saved = 1 - remedy.peak_bytes / max(1, compared.bytes)
     at = f" at batch {remedy.batch}" if remedy.batch and remedy.batch != step.batch else ""
-    enough = None if step.available_bytes is None else remedy.peak_bytes <= step.available_bytes
+    high = remedy.high_bytes
+    if high is None:  # as wide above as the step's own
+        high = int(remedy.peak_bytes * max(1.0, compared.high_bytes / max(1, compared.bytes)))
+    enough = None if step.available_bytes is None else high <= step.available_bytes
     name = remedy.name if at.strip() in remedy.name else remedy.name + at
     note = remedy.note or ""
     percent = f"\N{MINUS SIGN}{100 * saved:.0f} %" if saved >= _LEAST_SAVED else "\N{EN DASH}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench.processes import is_alive
-from crashcart.cli.contained import Ended, held, no_group, run, spare_bytes
+from crashcart.cli.contained import Ended, Hold, held, no_group, run, spare_bytes
 from crashcart.probe.memory import find_groups
 
 HEAD = """
@@ -96,6 +98,63 @@ time.sleep(60)
 def test_a_death_of_its_own_is_not_taken_for_the_limit() -> None:
     ended = child("os.abort()", limit_bytes=None)
     assert (ended.code, ended.by) == (-6, "itself")
+
+
+@pytest.mark.parametrize(
+    ("code", "by"),
+    [
+        ("os.abort()", "itself"),
+        ("say(before_bytes=hold.begin()); os.abort()", "itself"),
+        ("say(before_bytes=hold.begin()); os.kill(os.getpid(), 9)", "itself"),
+        ("print('std::bad_alloc', flush=True); os.abort()", "itself"),
+        ("say(before_bytes=hold.begin()); print('std::bad_alloc', flush=True); os.abort()", "limit"),
+        (
+            "import mmap; say(before_bytes=hold.begin()); m = mmap.mmap(-1, 580 << 20, flags=34); time.sleep(1); os.abort()",
+            "limit",
+        ),
+    ],
+)
+def test_without_a_group_a_signal_is_the_limit_only_where_memory_was_refused(code: str, by: str) -> None:
+    assert child(code, limit_bytes=LIMIT_BYTES).by == by
+
+
+def test_where_the_group_refuses_it_is_watched(tmp_path: Path) -> None:
+    hold = Hold(MOST_BYTES, LIMIT_BYTES, True, str(tmp_path / "none"), 2)
+    code = HEAD.replace("hold.enter()", "hold = hold.enter(lambda each: say(**each))") + EATS
+    ended = run([sys.executable, "-c", code], hold, 20.0, os.environ)
+    assert ended.answers[0] == {"ungrouped": True}
+    assert (ended.by, ended.held) == ("limit", "a watcher and RLIMIT_DATA")
+
+
+def test_it_is_the_first_to_go() -> None:
+    assert child("say(score=open('/proc/self/oom_score_adj').read().strip())").answers == ({"score": "1000"},)
+
+
+def test_one_whose_parent_is_gone_already_ends_at_once() -> None:
+    code = "from crashcart.cli.child import end_with; end_with(999999999); print('still here', flush=True)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_child_that_traces_does_not_outlive_its_parent(known: bool, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "print('loading', flush=True)\nimport time\ntime.sleep(0 if KNOWN else 90)\n".replace("KNOWN", str(known))
+    )
+    request = {"file": str(tmp_path / "slow.py"), "name": "model", "parent": os.getpid() if known else 999999999}
+    ended = subprocess.run(
+        [sys.executable, "-m", "crashcart.cli.fit_child", json.dumps(request), "2"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ("loading the model" in ended.stderr, ended.returncode) == (known, 0 if known else 1)
+
+
+def test_a_limit_above_the_own_group_counts_for_what_is_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crashcart.cli.contained.rooms", lambda _: [(4 << 30, "container"), (40 << 30, "machine")])
+    assert spare_bytes() == (4 << 30) - (256 << 20)
 
 
 def test_a_process_that_stays_behind_is_not_waited_for() -> None:

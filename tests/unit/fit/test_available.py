@@ -9,8 +9,9 @@ import pytest
 
 from crashcart.errors import UsageError
 from crashcart.fit import available as module
-from crashcart.fit.available import PROCESS_BYTES, _left_here, _rooms, available
+from crashcart.fit.available import PROCESS_BYTES, _left_here, available
 from crashcart.ground import GpuDevice
+from crashcart.probe.memory import rooms
 from crashcart.units import GIB
 
 
@@ -89,7 +90,10 @@ def test_the_groups_room_is_what_it_does_not_use(tmp_path: Path) -> None:
     (group / "memory.limit_in_bytes").write_text(str(8 * GIB))
     (group / "memory.usage_in_bytes").write_text(str(3 * GIB))
     (group / "memory.stat").write_text(f"total_inactive_file {GIB}\ntotal_active_file 0\n")
-    assert sorted(_rooms(7, root)) == [(6 * GIB, "container"), (24 * GIB, "machine")]
+    assert sorted(rooms(7, root)) == [(6 * GIB, "container"), (24 * GIB, "machine")]
+    with (group / "memory.stat").open("a") as stat:
+        stat.write(f"hierarchical_memory_limit {5 * GIB}\n")
+    assert sorted(rooms(7, root)) == [(3 * GIB, "container"), (24 * GIB, "machine")]
 
 
 def test_where_nothing_can_be_read_nothing_is_known(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crashcart.fit.measured import Line, Point, nearer_size, next_size, reconciled, sizes
-from crashcart.step import Bounds, StepPeak
+from crashcart.step import Bounds, Remedy, StepPeak
 
 MB = 1_000_000
 
@@ -127,6 +127,16 @@ def test_where_they_differ_real_steps_are_believed_and_it_is_said() -> None:
     found = reconciled(traced, step(200, 180, 220, method="measured", largest_batch=40))
     assert (found.method, found.peak_bytes, found.largest_batch, found.at) == ("measured", 200 * MB, 40, "conv")
     assert "real steps say 191 MiB" in found.assumed[-1]
+
+
+def test_remedies_go_with_the_figure_that_stands() -> None:
+    remedy = Remedy("accumulation", 50 * MB, "", None, 4, 60 * MB)
+    traced = step(100, 80, 120, remedies=(remedy,), kinds={"weights": MB})
+    found = reconciled(traced, step(200, 180, 240, method="measured"))
+    assert (found.remedies[0].peak_bytes, found.remedies[0].high_bytes) == (100 * MB, 120 * MB)
+    assert any("times 2.00" in each for each in found.assumed) and any("as traced" in each for each in found.assumed)
+    kept = reconciled(traced, step(104, 95, 130, method="measured"))
+    assert kept.remedies == (remedy,) and kept.assumed == ()
 
 
 def test_the_compared_figure_says_which_method_stands() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from crashcart.cli import contained
 from crashcart.cli.fit_trial import confirmed, measured, tried, verified
 from crashcart.errors import CannotCheckError, UsageError
+from crashcart.probe.tensorflow_specs import described
+from crashcart.probe.tensorflow_trial import Trial
 from crashcart.step import Verified
 
 pytestmark = [
@@ -144,6 +147,20 @@ def test_it_runs_where_the_user_is(request_for: Any, tmp_path: Path, monkeypatch
     assert (tmp_path / "written").read_text() == "here"
 
 
+def test_what_is_assumed_of_the_batch_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "open.py"
+    program.write_text(
+        "import keras\n"
+        "def build():\n"
+        "    model = keras.Sequential([keras.Input((None, 4)), keras.layers.Dense(2)])\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+    )
+    trial = Trial(str(program), "build", "predict", None)
+    specs = described(trial._model, None, "predict", None)
+    assert specs.assumed and trial.assumed == list(specs.assumed)
+
+
 def test_a_step_that_exceeds_the_device_is_told_with_its_words(request_for: Any) -> None:
     run = verified(request_for("plain"), 65536, 100 * MB, TIMEOUT_S)
     assert (run.batch, run.limit_bytes, run.lived, run.peak_bytes) == (65536, 100 * MB, False, None)
@@ -151,18 +168,42 @@ def test_a_step_that_exceeds_the_device_is_told_with_its_words(request_for: Any)
 
 
 @pytest.mark.parametrize(
-    ("lives", "found", "tried"), [(100, 100, [100]), (80, 80, [100, 90, 80]), (50, 0, [100, 90, 80])]
+    ("lives", "asked", "tried"),
+    [
+        (100, 100, [100]),
+        (80, 100, [100, 90, 80]),
+        (50, 200, [100, 90, 80]),
+        (85, 85, [100, 90, 85]),
+        (9, 9, [100, 90, 80, 9]),
+    ],
 )
-def test_a_batch_that_dies_is_lowered_twice_at_most(
-    monkeypatch: pytest.MonkeyPatch, lives: int, found: int, tried: list[int]
+def test_a_batch_that_dies_is_lowered_twice_and_to_the_asked_one(
+    monkeypatch: pytest.MonkeyPatch, lives: int, asked: int, tried: list[int]
 ) -> None:
     def run(_: Any, batch: int, limit_bytes: int, *rest: Any) -> Verified:
         return Verified(batch, limit_bytes, batch <= lives)
 
     monkeypatch.setattr("crashcart.cli.fit_trial.verified", run)
-    batch, runs = confirmed({}, 100, MB, TIMEOUT_S)
-    assert (batch, [each.batch for each in runs]) == (found, tried)
+    runs, lacking = confirmed({"batch": asked}, 100, MB, TIMEOUT_S)
+    assert ([each.batch for each in runs], lacking) == (tried, "")
     assert all(each.lived == (each.batch <= lives) for each in runs)
+
+
+def test_runs_share_the_time_and_a_death_stands_where_the_next_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_s: list[float] = []
+
+    def run(_: Any, batch: int, limit_bytes: int, timeout_s: float, *rest: Any) -> Verified:
+        given_s.append(timeout_s)
+        if batch == 80:
+            raise CannotCheckError("no time")
+        time.sleep(0.05)
+        return Verified(batch, limit_bytes, False)
+
+    monkeypatch.setattr("crashcart.cli.fit_trial.verified", run)
+    runs, lacking = confirmed({"batch": 100}, 100, MB, TIMEOUT_S)
+    assert [each.batch for each in runs] == [100, 90]
+    assert lacking == "batch 80 could not be tried: no time"
+    assert given_s[0] <= TIMEOUT_S and given_s[0] - given_s[2] >= 0.1
 
 
 @needs_group

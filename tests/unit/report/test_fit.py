@@ -16,7 +16,7 @@ from crashcart.report import fit_chart, fit_words
 from crashcart.report.fit import print_step, render_step
 from crashcart.report.html import render_html
 from crashcart.report.wrap import cells
-from crashcart.step import Bounds, HeldTensor, Moment, StepPeak
+from crashcart.step import Bounds, HeldTensor, Moment, Remedy, StepPeak
 from crashcart.units import GIB, MIB
 
 from .steps import on_host, too_large, train_step
@@ -65,6 +65,13 @@ def test_remedies_come_with_what_they_save_and_cost() -> None:
     assert "32 is the nearest power of two below 47" in text
     assert "a real step at batch 47, held to 4.00 GiB, lived, 3.81 GiB at its peak" in text
     assert "assumed  the length of a text is not known: 128 was taken" in text
+
+
+@pytest.mark.parametrize(("high_bytes", "fits"), [(4 * GIB, True), (4 * GIB + 1, False), (None, False)])
+def test_a_remedy_fits_where_its_upper_bound_does(high_bytes: int | None, fits: bool) -> None:
+    remedy = Remedy("mixed precision", 4000 * MIB, "", None, None, high_bytes)
+    step = replace(train_step(), available_bytes=4 * GIB, remedies=(remedy,))
+    assert [each.fits for each in fit_words.remedies(step)] == [fits]
 
 
 def test_between_the_bounds_it_may_not_fit_and_without_memory_nothing_is_said() -> None:
