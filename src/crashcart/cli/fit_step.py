@@ -16,6 +16,7 @@ from crashcart.cli.fit_ask import TRACING
 from crashcart.fit.estimate import estimate, largest_batch
 from crashcart.fit.places import places
 from crashcart.graph import Graph
+from crashcart.probe.machine import usable_cores
 from crashcart.step import Bounds, Remedy, StepPeak
 from crashcart.units import size
 
@@ -32,16 +33,17 @@ class Estimator:
     """One model's step. Made where the model may be traced; what comes after needs the trace alone."""
 
     def __init__(self, model: Any, given: Any, request: dict[str, Any], say: Say) -> None:
+        from crashcart.probe.tensorflow_passes import traced
         from crashcart.probe.tensorflow_specs import described
-        from crashcart.probe.tensorflow_trace import Trace
+        from crashcart.probe.tensorflow_twin import passes_of
 
         self._request, self._say = request, say
-        self._cores = os.cpu_count() or 1
+        self._cores = usable_cores()
         self._began_s = time.monotonic()
         say(TRACING)
         batch = described(model, given, request["phase"], request["shapes"])
         self._layers, self._optimizers = _layer_names(model), _optimizer_names(model)
-        self._trace = Trace(model, batch.specs, request["phase"])
+        self._trace = traced(model, batch.specs, request["phase"], passes_of(model))
         self._assumed = (*batch.assumed, *self._trace.notes)
 
     def step(self) -> StepPeak:
@@ -118,13 +120,12 @@ def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, sa
 
 
 def _estimated(variant: Any, step: StepPeak) -> Remedy:
-    count, batch = variant.peak_bytes, variant.batch or step.batch
-    if count is None:
-        count = bounds_of(variant.trace().at(batch), step.phase, batch, os.cpu_count() or 1, step.target).bytes
+    batch = variant.batch or step.batch
+    count = bounds_of(variant.trace().at(batch), step.phase, batch, usable_cores(), step.target).bytes
     notes = [variant.note] if variant.note else []
     if variant.size_bytes is not None and variant.size_before_bytes is not None:
         notes.append(f"the model's file: {size(variant.size_before_bytes)} now, {size(variant.size_bytes)} then")
-    return Remedy(variant.name, count, variant.how, "; ".join(notes) or None, variant.batch)
+    return Remedy(variant.name, count, variant.how, "; ".join(notes) or None, variant.pass_batch or variant.batch)
 
 
 def ordered(found: Iterable[Remedy]) -> tuple[Remedy, ...]:
