@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from crashcart.cli.fit_ask import TRACING
-from crashcart.fit.estimate import estimate, largest_batch
+from crashcart.fit.estimate import estimate, guessed, largest_batch
 from crashcart.fit.places import places
 from crashcart.graph import Graph
 from crashcart.probe.machine import usable_cores
@@ -94,7 +94,9 @@ def _host(graph: Graph, phase: str, cores: int) -> tuple[Bounds, tuple[str, ...]
 
     kind = machine_kind(read_machine(os.getpid()).cpu_flags, os.confstr("CS_GNU_LIBC_VERSION"))
     said = caveat(cores, kind)
-    return host_peak(graph, phase, cores, kind), ((said,) if said else ())
+    found = host_peak(graph, phase, cores, kind)
+    more_bytes, _ = guessed(graph, found.bytes)  # the words for it come with the device's figure
+    return replace(found, high_bytes=found.high_bytes + more_bytes), ((said,) if said else ())
 
 
 def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, say: Say, note: Say) -> Iterator[Remedy]:

@@ -105,3 +105,25 @@ def test_the_magic_takes_a_name_of_the_notebook(
         assert "in a process of its own" in capsys.readouterr().out
     finally:
         interactiveshell.InteractiveShell.clear_instance()
+
+
+def test_sizes_that_only_the_data_tells_are_told() -> None:
+    import keras
+    import tensorflow as tf
+
+    class Valid(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, x: Any) -> Any:
+            return tf.boolean_mask(x, tf.reduce_sum(x, axis=-1) > 0)
+
+    def step(*inner: Any) -> Any:
+        inputs = keras.Input((64,))
+        hidden = inputs
+        for each in (*inner, keras.layers.Dense(512, activation="relu")):
+            hidden = each(hidden)
+        made = keras.Model(inputs, keras.layers.Dense(3)(hidden))
+        return cc.fit(made, 1024, phase="predict", memory="1G", target="device", remedies=False).step
+
+    plain, masked = step(), step(Valid())
+    assert not [each for each in plain.assumed if "depends on the data" in each]
+    assert [each for each in masked.assumed if "depends on the data" in each]
+    assert masked.high_bytes / masked.peak_bytes > 1.3 * plain.high_bytes / plain.peak_bytes
