@@ -63,7 +63,7 @@ class Estimator:
     def at(self, batch: int) -> StepPeak:
         """The estimate at one batch, of device and host."""
         graph, phase = self._trace.at(batch), self._request["phase"]
-        step = self._with_host(estimate(graph, phase, batch, self._cores), graph)
+        step = self._with_host(estimate(graph, phase, batch, self._cores, self._optimizers), graph)
         return replace(step, places=places(step, self._layers, self._optimizers))
 
     def _with_host(self, step: StepPeak, graph: Graph) -> StepPeak:
@@ -108,7 +108,8 @@ def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, sa
     until_s = time.monotonic() + max(_REMEDIES_S, _REMEDIES_TIMES * (step.seconds or 0.0))
     if compared is None:
         return
-    for variant in variants(model, given, step.phase, request["shapes"], step.batch, remedies=remedy):
+    offered = variants(model, given, step.phase, request["shapes"], step.batch, remedies=remedy)
+    for variant in offered:
         if time.monotonic() > until_s:
             note(f"{variant.name} and what comes after it was not estimated, for want of time")
             return
@@ -119,6 +120,8 @@ def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, sa
             continue
         if variant.size_bytes is not None or found.peak_bytes <= compared.bytes * (1 - _LEAST_SAVED):
             yield found
+    if offered.left_out:
+        note("not offered: " + "; ".join(f"{name} ({reason})" for name, reason in offered.left_out))
 
 
 def _estimated(variant: Any, step: StepPeak) -> Remedy:

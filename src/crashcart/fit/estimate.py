@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from crashcart.fit.chunks import Chunks, FullError
 from crashcart.fit.journal import Journal
@@ -46,9 +46,10 @@ BELOW = {"train": 0.91, "evaluate": 0.95, "predict": 0.95}
 ABOVE = {"train": 1.10, "evaluate": 1.05, "predict": 1.05}
 
 
-def estimate(graph: Graph, phase: str, batch: int, cores: int) -> StepPeak:
-    """Walk a few times; which operation ends first is chance, so the middle of the trials' peaks is taken."""
-    plans = Plans(graph, cores)
+def estimate(graph: Graph, phase: str, batch: int, cores: int, optimizers: Collection[str] = ()) -> StepPeak:
+    """Walk a few times; which operation ends first is chance, so the middle of the trials' peaks is taken. `optimizers` are
+    their names, where they are not Keras' own."""
+    plans = Plans(graph, cores, optimizers)
     trials: list[Journal] = []
     operations = 0
     while len(trials) < TRIALS and operations <= MOST_OPERATIONS:

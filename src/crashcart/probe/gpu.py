@@ -65,9 +65,7 @@ def read_uuids(root: Path = ROOT) -> dict[int, str]:
     return {index: uuid for index, uuid in found.items() if uuid is not None}
 
 
-def visible_gpus(
-    gpus: tuple[GpuDevice, ...], listed: str | None, uuids: Mapping[int, str]
-) -> tuple[GpuDevice, ...]:
+def visible_gpus(gpus: tuple[GpuDevice, ...], listed: str | None, uuids: Mapping[int, str]) -> tuple[GpuDevice, ...]:
     """Those that CUDA shows a program, in its order, for this CUDA_VISIBLE_DEVICES (None: not set). The list ends at the first
     entry that is not there; a device named by the beginning of its UUID is meant if no other begins so. Of a slice (MIG) the
     device is not known: it is none of these, and the list ends there."""

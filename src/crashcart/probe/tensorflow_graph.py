@@ -29,7 +29,9 @@ _ATTRIBUTES = (
 )
 _BRANCHES = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 # Whose output is as large as the data makes it. (`boolean_mask` and ragged tensors come down to these.)
-_BY_DATA = re.compile(r"Where|Unique|ListDiff|DynamicPartition|NonMaxSuppression|Ragged|SparseFillEmptyRows|StringSplit")
+_BY_DATA = re.compile(
+    r"Where|Unique|ListDiff|DynamicPartition|NonMaxSuppression|Ragged|SparseFillEmptyRows|StringSplit"
+)
 # What `tf.get_static_value` can tell of operations other than constants, as far as whole numbers go.
 _FOLDED = frozenset({"Size", "Rank", "Cast", "Fill", "Equal", "NotEqual", "StopGradient"})
 

@@ -6,7 +6,6 @@ Does not cover: tensors, whose memory cannot be written to from here.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ def _overlap(out: Any, given: Any) -> bool:
     if file is None or read is None or (map_of_out is not None and map_of_out is map_of_read):
         return False
     try:
-        return os.path.samefile(file, read)
+        return Path(file).samefile(read)
     except OSError:  # one of them is not there yet
         return False
 

@@ -207,7 +207,9 @@ def check_estimates_are_near_the_truth() -> None:
 
 def check_a_model_in_passes_is_estimated_as_one() -> None:
     """By `crashcart fit`, whose step it is; and a further change is estimated within the passes."""
-    plain, quarters = (Estimator(each, None, REQUEST, str).at(BATCH) for each in (images(), remedy.accumulate(images(), 4)))
+    plain, quarters = (
+        Estimator(each, None, REQUEST, str).at(BATCH) for each in (images(), remedy.accumulate(images(), 4))
+    )
     offered, _ = found(images(), "train")
     assert quarters.peak_bytes == said(offered["accumulation in 4 passes"].trace(), BATCH) < 0.5 * plain.peak_bytes
     assert quarters.batch == BATCH

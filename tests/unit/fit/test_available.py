@@ -119,6 +119,10 @@ def test_the_gpu_is_the_first_that_cuda_shows(monkeypatch: pytest.MonkeyPatch) -
 def test_a_build_for_the_cpu_has_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     card = GpuDevice(0, "NVIDIA L4", 23 * GIB, 22 * GIB, capability="8.9")
     monkeypatch.setattr(module.gpu_probe, "read_gpus", lambda: (card,))
-    for installed, target in (({"tensorflow-cpu"}, "host"), ({"tensorflow-cpu", "tensorflow"}, "device"), (set(), "device")):
+    for installed, target in (
+        ({"tensorflow-cpu"}, "host"),
+        ({"tensorflow-cpu", "tensorflow"}, "device"),
+        (set(), "device"),
+    ):
         monkeypatch.setattr(module, "_is_installed", lambda name, installed=installed: name in installed)
         assert available(None, None, None).target == target

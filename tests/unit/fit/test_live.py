@@ -48,9 +48,20 @@ def test_a_step_that_does_not_fit_is_a_finding_with_remedies(model: Any) -> None
     assert found.remedies and all(each.peak_bytes < found.peak_bytes for each in found.remedies)
 
 
+def test_what_is_left_out_is_said_and_updates_are_known_by_the_optimizers_own_name(model: Any) -> None:
+    import keras
+
+    model.compile(keras.optimizers.Adam(name="opt"), "mse")
+    found = cc.fit(model, 1, memory="8M", target="device", remedies=True)
+    assert any(each.startswith("not offered: ") and "no input is an image" in each for each in found.step.assumed)
+    assert any(each.held.get("update") for each in found.step.moments)
+
+
 def test_here_the_host_is_asked_what_it_has(model: Any) -> None:
-    found = cc.fit(model, 8, remedies=False)
-    assert found.step.target in ("host", "device") and found.available_bytes
+    found = cc.fit(model, 8, target="host", remedies=False)
+    assert found.step.target == "host" and found.step.available_in in ("container", "machine")
+    assert found.available_bytes is not None and MIB < found.available_bytes
+    assert any("that the model's variables hold already" in each for each in found.step.assumed)
 
 
 def test_a_function_is_called_and_data_says_what_a_batch_is() -> None:

@@ -242,7 +242,12 @@ def check_results_are_not_written_over_what_is_read() -> None:
         linked.symlink_to(path)
         whole = np.concatenate([np.array(a)] * 2)
         model = keras.Sequential([keras.Input((64,)), layers.Dense(64)])
-        for given, out in ((a, path), (a[1:], str(linked)), (a, np.load(path, mmap_mode="r+")), (whole[:64], whole[8:72])):
+        for given, out in (
+            (a, path),
+            (a[1:], str(linked)),
+            (a, np.load(path, mmap_mode="r+")),
+            (whole[:64], whole[8:72]),
+        ):
             with pytest.raises(UsageError, match="destroy"):
                 cc.remedy.chunked_matmul(given, np.array(a), "8K", out=out)
             with pytest.raises(UsageError, match="destroy"):
