@@ -79,7 +79,7 @@ class _Functions:
         operations = _imported(definition)
         protos = {each.name: each for each in definition.node}
         names = {each.name: number for number, each in enumerate(operations)}
-        found = []
+        found: list[Node] = []
         behind: set[int] = set()  # what the data says the size of, and all that comes of it
         for name, operation in zip(names, operations, strict=True):
             proto = protos[name]

@@ -281,7 +281,7 @@ class _Resized:
         self._trace, self._size = trace, size
 
     def at(self, batch: int) -> Graph:
-        graph = self._trace.at(batch)
+        graph: Graph = self._trace.at(batch)
         changed = [
             replace(each, bytes=self._size.of(each.bytes, each.drawn)) if each.kind == "weights" else each
             for each in graph.variables
