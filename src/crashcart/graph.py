@@ -20,6 +20,8 @@ class Tensor:
 
     shape: Shape | None
     item_bytes: int
+    guessed: bool = False
+    """Whether its size depends on the data, and was taken as if it were the batch."""
 
     @property
     def bytes(self) -> int | None:

@@ -178,7 +178,7 @@ def _no_answer(
         )
     if code == -signal.SIGKILL:
         return _killed(answer.phase, kills_rose)
-    how = f"with code {code}" if code is None or code >= 0 else f"by {_signal_name(-code)}"
+    how = f"with code {code}" if code is None or code >= 0 else f"by {signal_name(-code)}"
     file = str(request["file"])
     return CannotCheckError(
         f"the process that loads the model ended {how} while {answer.phase}, and said nothing",
@@ -186,7 +186,8 @@ def _no_answer(
     )
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """SIGSEGV for 11; in words where the system has no name for it."""
     try:
         return signal.Signals(number).name
     except ValueError:

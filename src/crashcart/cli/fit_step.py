@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from crashcart.cli.fit_ask import TRACING
-from crashcart.fit.estimate import estimate, largest_batch
+from crashcart.fit.estimate import estimate, guessed, largest_batch
 from crashcart.fit.places import places
 from crashcart.graph import Graph
+from crashcart.probe.machine import usable_cores
 from crashcart.step import Bounds, Remedy, StepPeak
 from crashcart.units import size
 
@@ -32,16 +33,17 @@ class Estimator:
     """One model's step. Made where the model may be traced; what comes after needs the trace alone."""
 
     def __init__(self, model: Any, given: Any, request: dict[str, Any], say: Say) -> None:
+        from crashcart.probe.tensorflow_passes import traced
         from crashcart.probe.tensorflow_specs import described
-        from crashcart.probe.tensorflow_trace import Trace
+        from crashcart.probe.tensorflow_twin import passes_of
 
         self._request, self._say = request, say
-        self._cores = os.cpu_count() or 1
+        self._cores = usable_cores()
         self._began_s = time.monotonic()
         say(TRACING)
         batch = described(model, given, request["phase"], request["shapes"])
         self._layers, self._optimizers = _layer_names(model), _optimizer_names(model)
-        self._trace = Trace(model, batch.specs, request["phase"])
+        self._trace = traced(model, batch.specs, request["phase"], passes_of(model))
         self._assumed = (*batch.assumed, *self._trace.notes)
 
     def step(self) -> StepPeak:
@@ -61,7 +63,7 @@ class Estimator:
     def at(self, batch: int) -> StepPeak:
         """The estimate at one batch, of device and host."""
         graph, phase = self._trace.at(batch), self._request["phase"]
-        step = self._with_host(estimate(graph, phase, batch, self._cores), graph)
+        step = self._with_host(estimate(graph, phase, batch, self._cores, self._optimizers), graph)
         return replace(step, places=places(step, self._layers, self._optimizers))
 
     def _with_host(self, step: StepPeak, graph: Graph) -> StepPeak:
@@ -92,7 +94,9 @@ def _host(graph: Graph, phase: str, cores: int) -> tuple[Bounds, tuple[str, ...]
 
     kind = machine_kind(read_machine(os.getpid()).cpu_flags, os.confstr("CS_GNU_LIBC_VERSION"))
     said = caveat(cores, kind)
-    return host_peak(graph, phase, cores, kind), ((said,) if said else ())
+    found = host_peak(graph, phase, cores, kind)
+    more_bytes, _ = guessed(graph, found.bytes)  # the words for it come with the device's figure
+    return replace(found, high_bytes=found.high_bytes + more_bytes), ((said,) if said else ())
 
 
 def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, say: Say, note: Say) -> Iterator[Remedy]:
@@ -104,7 +108,8 @@ def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, sa
     until_s = time.monotonic() + max(_REMEDIES_S, _REMEDIES_TIMES * (step.seconds or 0.0))
     if compared is None:
         return
-    for variant in variants(model, given, step.phase, request["shapes"], step.batch, remedies=remedy):
+    offered = variants(model, given, step.phase, request["shapes"], step.batch, remedies=remedy)
+    for variant in offered:
         if time.monotonic() > until_s:
             note(f"{variant.name} and what comes after it was not estimated, for want of time")
             return
@@ -115,17 +120,18 @@ def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, sa
             continue
         if variant.size_bytes is not None or found.peak_bytes <= compared.bytes * (1 - _LEAST_SAVED):
             yield found
+    if offered.left_out:
+        note("not offered: " + "; ".join(f"{name} ({reason})" for name, reason in offered.left_out))
 
 
 def _estimated(variant: Any, step: StepPeak) -> Remedy:
-    count, high, batch = variant.peak_bytes, None, variant.batch or step.batch
-    if count is None:
-        found = bounds_of(variant.trace().at(batch), step.phase, batch, os.cpu_count() or 1, step.target)
-        count, high = found.bytes, found.high_bytes
+    batch = variant.batch or step.batch
+    found = bounds_of(variant.trace().at(batch), step.phase, batch, usable_cores(), step.target)
     notes = [variant.note] if variant.note else []
     if variant.size_bytes is not None and variant.size_before_bytes is not None:
         notes.append(f"the model's file: {size(variant.size_before_bytes)} now, {size(variant.size_bytes)} then")
-    return Remedy(variant.name, count, variant.how, "; ".join(notes) or None, variant.batch, high)
+    shown = variant.pass_batch or variant.batch
+    return Remedy(variant.name, found.bytes, variant.how, "; ".join(notes) or None, shown, found.high_bytes)
 
 
 def ordered(found: Iterable[Remedy]) -> tuple[Remedy, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crashcart.cli.contained import Ended, held, run, spare_bytes
+from crashcart.cli.fit_ask import signal_name
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
 from crashcart.fit.measured import Line, Point, nearer_size, reconciled
 from crashcart.step import Bounds, StepPeak, Verified
@@ -162,7 +162,7 @@ class _Seen:
         if self.ended.by == "limit":
             return f"killed at the limit{at}"
         if code is not None and code < 0:
-            return f"ended by {_signal_name(-code)}{at}"
+            return f"ended by {signal_name(-code)}{at}"
         return f"ended with {code}{at}"
 
     def of_memory(self) -> bool:
@@ -312,10 +312,3 @@ def _raise_told(seen: _Seen) -> None:
 
 def _try_plainly(request: Mapping[str, Any]) -> str:
     return f"`crashcart run -- {sys.executable} {request['file']}` tells why."
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from crashcart.errors import UsageError
@@ -21,6 +22,14 @@ from crashcart.units import parse_size, size
 
 # Measured with TensorFlow 2.21 on a CPU: 538 MB resident after the import, 585 MB in a small training.
 PROCESS_BYTES = 600 << 20
+# Distributions of TensorFlow for Linux, and whether they have code for GPUs.
+_BUILDS = {
+    "tensorflow": True,
+    "tf-nightly": True,
+    "tensorflow-cpu": False,
+    "tf-nightly-cpu": False,
+    "tensorflow-cpu-aws": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +56,33 @@ def available(given: str | int | None, gpu: str | None, target: str | None, held
         return _named_gpu(gpu, given, target)
     if given is not None:
         return _given(given, target or "host")
-    gpus = gpu_probe.read_gpus() if target != "host" else None
+    gpus = _gpus() if target != "host" else ()
     if gpus:
         return _gpu_here(gpus, held_bytes is not None)
     return _left_here(target or "host", held_bytes)
+
+
+def _gpus() -> tuple[GpuDevice, ...]:
+    """Those that TensorFlow would see here, in its order."""
+    if _is_for_cpu():
+        return ()
+    listed = os.environ.get("CUDA_VISIBLE_DEVICES")
+    uuids = gpu_probe.read_uuids() if "GPU-" in (listed or "") else {}
+    return gpu_probe.visible_gpus(gpu_probe.read_gpus() or (), listed, uuids)
+
+
+def _is_for_cpu() -> bool:
+    """Whether only builds of TensorFlow without GPU code are installed."""
+    names = {name for name in _BUILDS if _is_installed(name)}
+    return bool(names) and not any(_BUILDS[name] for name in names)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _named_gpu(name: str, given: str | int | None, target: str | None) -> Available:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from crashcart.fit.chunks import Chunks, FullError
 from crashcart.fit.journal import Journal
 from crashcart.fit.walk import Plans, Walk
 from crashcart.graph import Graph
 from crashcart.step import StepPeak
+from crashcart.units import plural
 
 # The most of steps 2 to 5 is what the allocator's peak is measured over; the first step finds an empty allocator.
 STEPS = 5
@@ -36,6 +37,8 @@ STRETCH_LOOKS = 4
 RAISE = 1.03
 MOST_RAISES = 40
 LARGEST_NAMED = 5
+# Of the peak; the figure itself is not that exact.
+LEAST_GUESSED = 0.01
 MIB = 1 << 20
 # What `python -m bench.fit.bounds` says, which compares the estimates with true peaks of 23 models of 16 families: 2.2 standard
 # deviations of their ratio. With bounds from other families alone the truth was above in 1 of 92 rows.
@@ -43,9 +46,10 @@ BELOW = {"train": 0.91, "evaluate": 0.95, "predict": 0.95}
 ABOVE = {"train": 1.10, "evaluate": 1.05, "predict": 1.05}
 
 
-def estimate(graph: Graph, phase: str, batch: int, cores: int) -> StepPeak:
-    """Walk a few times; which operation ends first is chance, so the middle of the trials' peaks is taken."""
-    plans = Plans(graph, cores)
+def estimate(graph: Graph, phase: str, batch: int, cores: int, optimizers: Collection[str] = ()) -> StepPeak:
+    """Walk a few times; which operation ends first is chance, so the middle of the trials' peaks is taken. `optimizers` are
+    their names, where they are not Keras' own."""
+    plans = Plans(graph, cores, optimizers)
     trials: list[Journal] = []
     operations = 0
     while len(trials) < TRIALS and operations <= MOST_OPERATIONS:
@@ -58,17 +62,36 @@ def estimate(graph: Graph, phase: str, batch: int, cores: int) -> StepPeak:
     kinds: Counter[str] = Counter()
     for each in held:
         kinds[each.kind] += each.bytes
+    high_bytes = living_bytes(plans, phase, int(middle * ABOVE[phase]))
+    more_bytes, said = guessed(graph, middle)
     return StepPeak(
         phase,
         batch,
         middle,
         int(middle * BELOW[phase]),
-        living_bytes(plans, phase, int(middle * ABOVE[phase])),
+        high_bytes + more_bytes,
         dict(kinds),
         peak.node,
         tuple(held[:LARGEST_NAMED]),
         moments=peak.moments(),
+        assumed=said,
     )
+
+
+def guessed(graph: Graph, peak_bytes: int) -> tuple[int, tuple[str, ...]]:
+    """What the upper bound is raised by for tensors whose size only the data tells, and the words for it: as much as they take,
+    as if they were twice as large and there all at once, but no more than the peak. Little ones are passed over."""
+    found = [
+        each.bytes or 0
+        for function in (graph, *graph.functions.values())
+        for node in function.nodes
+        for each in node.outputs
+        if each.guessed
+    ]
+    if sum(found) < LEAST_GUESSED * peak_bytes:
+        return 0, ()
+    said = f"{plural(len(found), 'tensor')} whose size depends on the data were taken as large as the batch"
+    return min(sum(found), peak_bytes), (said,)
 
 
 def most_held(walk: Walk, phase: str, steps: int = STEPS, most_operations: int = MOST_OPERATIONS_OF_TRIAL) -> Journal:

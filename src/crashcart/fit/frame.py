@@ -7,13 +7,13 @@ Does not cover: running (`walk.py`), or the turns themselves (`loop.py`).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from crashcart.fit import control, kernels
+from crashcart.fit.places import BACKWARD, UPDATE, part
 from crashcart.fit.values import NOTHING, Buffer, Value
 from crashcart.graph import Graph, Node, Tensor
 
@@ -24,13 +24,11 @@ LOOPS = frozenset({"While", "StatelessWhile"})
 # TensorFlow keeps up to 8 readers of an operation in the order of the graph; more go into a hash table.
 MOST_IN_ORDER = 8
 
-_UPDATE = re.compile(r"^(adam|adamw|adamax|nadam|sgd|rmsprop|adagrad|adadelta|adafactor|ftrl|lion|lamb|muon)(_\d+)?/")
-
 
 class Plan:
     """A graph prepared: lists by the index of the operation, and by slot (one for each output of each operation)."""
 
-    def __init__(self, graph: Graph, cores: int) -> None:
+    def __init__(self, graph: Graph, cores: int, optimizers: Collection[str] = ()) -> None:
         self.nodes, self.exits, results = _taken_apart(graph)
         self.arguments = graph.arguments
         self.first_slot, self.slots = _slots(self.nodes, results)
@@ -47,7 +45,7 @@ class Plan:
         given = set(graph.arguments)
         self.roots = [index for index, count in enumerate(self.pending) if not count and index not in given]
         self.cheap = [node.op in kernels.CHEAP for node in self.nodes]
-        self.kinds = [_kind(node) for node in self.nodes]
+        self.kinds = [_kind(node, optimizers) for node in self.nodes]
         self.counts = [node.value is not None or node.op in control.COUNTING for node in self.nodes]
         self.special = [control.special_of(node) for node in self.nodes]
         self.known = [self._known(index, cores) for index in range(len(self.nodes))]
@@ -178,8 +176,6 @@ def _output(node: Node, number: int) -> Tensor:
     return node.outputs[number] if number < len(node.outputs) else NOTHING.tensor
 
 
-def _kind(node: Node) -> str:
-    """What an output is for, by the names that Keras gives."""
-    if _UPDATE.match(node.name):
-        return "update"
-    return "gradients" if "gradient_tape/" in node.name else "activations"
+def _kind(node: Node, optimizers: Collection[str]) -> str:
+    """What an output is for, by the names that Keras gives; an optimizer may have a name of its own."""
+    return {UPDATE: "update", BACKWARD: "gradients"}.get(part(node.name, optimizers), "activations")

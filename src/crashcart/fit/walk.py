@@ -9,7 +9,7 @@ Does not cover: order (`schedule.py`), loops (`loop.py`), the sizes themselves (
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -30,15 +30,15 @@ HASTE = (0.5, 2.0)
 class Plans:
     """The graphs of a step prepared, for any number of walks over it."""
 
-    def __init__(self, graph: Graph, cores: int) -> None:
-        self.graph, self.cores = graph, cores
-        self.step = Plan(graph, cores)
+    def __init__(self, graph: Graph, cores: int, optimizers: Collection[str] = ()) -> None:
+        self.graph, self.cores, self._optimizers = graph, cores, optimizers
+        self.step = Plan(graph, cores, optimizers)
         self._functions: dict[str, Plan] = {}
 
     def function(self, name: str) -> Plan:
         """A function that a loop or a branch calls."""
         if name not in self._functions:
-            self._functions[name] = Plan(self.graph.functions[name], self.cores)
+            self._functions[name] = Plan(self.graph.functions[name], self.cores, self._optimizers)
         return self._functions[name]
 
 

@@ -8,6 +8,7 @@ another namespace than ours (in most containers): their share is unknown, not ze
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,38 @@ def read_gpus(root: Path = ROOT) -> tuple[GpuDevice, ...] | None:
         return None
     finally:
         _stop(library)
+
+
+def read_uuids(root: Path = ROOT) -> dict[int, str]:
+    """The driver's own names of its devices, `GPU-…`, by index. They tell machines apart, so that no report has them."""
+    library, _ = _start(root)
+    if library is None:
+        return {}
+    try:
+        found = {index: _uuid(library, handle) for index, handle in _handles(library).items()}
+    finally:
+        _stop(library)
+    return {index: uuid for index, uuid in found.items() if uuid is not None}
+
+
+def visible_gpus(gpus: tuple[GpuDevice, ...], listed: str | None, uuids: Mapping[int, str]) -> tuple[GpuDevice, ...]:
+    """Those that CUDA shows a program, in its order, for this CUDA_VISIBLE_DEVICES (None: not set). The list ends at the first
+    entry that is not there; a device named by the beginning of its UUID is meant if no other begins so. Of a slice (MIG) the
+    device is not known: it is none of these, and the list ends there."""
+    if listed is None:
+        return gpus
+    found: list[GpuDevice] = []
+    for entry in (each.strip() for each in listed.split(",")):
+        if entry.isdecimal():
+            meant = [each for each in gpus if each.index == int(entry)]
+        else:
+            meant = [each for each in gpus if entry.startswith("GPU-") and uuids.get(each.index, "").startswith(entry)]
+        if len(meant) != 1:
+            break
+        if meant[0] in found:
+            return ()  # CUDA shows nothing where a device is listed twice
+        found += meant
+    return tuple(found)
 
 
 def absent_reason(root: Path = ROOT) -> str:
@@ -170,6 +203,13 @@ def _device(library: Any, index: int, driver: str) -> GpuDevice:
         processes=_processes(library, handle),
         capability=_capability(library, handle),
     )
+
+
+def _uuid(library: Any, handle: Any) -> str | None:
+    try:
+        return _words(library.nvmlDeviceGetUUID(handle))
+    except (library.NVMLError, AttributeError):
+        return None
 
 
 def _capability(library: Any, handle: Any) -> str | None:

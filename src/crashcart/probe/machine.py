@@ -52,6 +52,14 @@ def read_machine(pid: int, root: Path = ROOT) -> Machine:
     )
 
 
+def usable_cores() -> int:
+    """The processors that this process may run on, which TensorFlow has a thread for each of; the machine may have more."""
+    try:
+        return len(os.sched_getaffinity(0)) or 1
+    except (AttributeError, OSError):  # a system that binds no process to processors
+        return os.cpu_count() or 1
+
+
 def _architecture(root: Path, kernel: os.uname_result, processor: dict[str, str]) -> str:
     """What the processor really is. An emulated program is told its own architecture by uname; the kernel's own words and
     the processor's entry, which only ARM's has an implementer in, are not translated."""

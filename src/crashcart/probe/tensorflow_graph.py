@@ -6,6 +6,7 @@ Does not cover: tracing and optimizing (`tensorflow_trace`), batches beyond thos
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +28,10 @@ _ATTRIBUTES = (
     "ksize",
 )
 _BRANCHES = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+# Whose output is as large as the data makes it. (`boolean_mask` and ragged tensors come down to these.)
+_BY_DATA = re.compile(
+    r"Where|Unique|ListDiff|DynamicPartition|NonMaxSuppression|Ragged|SparseFillEmptyRows|StringSplit"
+)
 # What `tf.get_static_value` can tell of operations other than constants, as far as whole numbers go.
 _FOLDED = frozenset({"Size", "Rank", "Cast", "Fill", "Equal", "NotEqual", "StopGradient"})
 
@@ -74,10 +79,14 @@ class _Functions:
         operations = _imported(definition)
         protos = {each.name: each for each in definition.node}
         names = {each.name: number for number, each in enumerate(operations)}
-        found = []
+        found: list[Node] = []
+        behind: set[int] = set()  # what the data says the size of, and all that comes of it
         for name, operation in zip(names, operations, strict=True):
             proto = protos[name]
-            node = self._node(name, proto, operation, names)
+            inputs, waits = _sources(proto.input, names)
+            if _BY_DATA.match(proto.op) or not behind.isdisjoint([each for each, _ in inputs]):
+                behind.add(len(found))
+            node = self._node(name, proto, operation, inputs, waits, len(found) in behind)
             found.append(node)
             for called in _called(node.attributes) if node.attributes else ():
                 self._read(called, operation, protos)
@@ -85,17 +94,24 @@ class _Functions:
             dismantled(operations[0].graph)
         return tuple(found), names
 
-    def _node(self, name: str, proto: Any, operation: Any, names: Mapping[str, int]) -> Node:
+    def _node(
+        self,
+        name: str,
+        proto: Any,
+        operation: Any,
+        inputs: tuple[tuple[int, int], ...],
+        waits: tuple[int, ...],
+        by_data: bool,
+    ) -> Node:
         kind, outputs = proto.op, operation.outputs
-        inputs, waits = _sources(proto.input, names)
-        tensors = tuple([self._tensor(each) for each in outputs])
+        tensors = tuple([self._tensor(each, by_data) for each in outputs])
         variable = name if kind == "VarHandleOp" else None
         number = _number(kind, proto, outputs) if kind == "Const" or kind in _FOLDED else None
         return Node(name, kind, inputs, waits, tensors, variable, number, _attributes(proto))
 
-    def _tensor(self, tensor: Any) -> Tensor:
+    def _tensor(self, tensor: Any, by_data: bool) -> Tensor:
         dims, unknown = tensor._shape
-        key = (tensor.dtype, None if unknown else tuple(dims))
+        key = (tensor.dtype, None if unknown else tuple(dims), by_data)
         found = self._tensors.get(key)
         if found is None:
             found = self._tensors[key] = _tensor(*key, self._batch)
@@ -217,7 +233,7 @@ def _called(attributes: Mapping[str, Any]) -> list[str]:
     return found + list(attributes.get("branches", ()))
 
 
-def _tensor(kind: Any, dims: tuple[int, ...] | None, batch: int) -> Tensor:
+def _tensor(kind: Any, dims: tuple[int, ...] | None, by_data: bool, batch: int) -> Tensor:
     import tensorflow as tf
 
     if kind in (tf.resource, tf.variant):
@@ -225,7 +241,8 @@ def _tensor(kind: Any, dims: tuple[int, ...] | None, batch: int) -> Tensor:
     if dims is None:
         return Tensor(None, kind.size)
     # An unknown dimension is taken for the batch: loops' bodies lose it where their lists carry it.
-    return Tensor(tuple(batch if each is None or each < 0 else each for each in dims), kind.size)
+    known = [None if each is None or each < 0 else each for each in dims]
+    return Tensor(tuple(batch if each is None else each for each in known), kind.size, by_data and None in known)
 
 
 def _number(kind: str, proto: Any, outputs: Any) -> int | None:

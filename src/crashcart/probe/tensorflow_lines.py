@@ -119,7 +119,9 @@ def _at(graph: Graph, growing: tuple[_Growing, ...], batch: int) -> Graph:
     for each in growing:
         node = nodes[each.index]
         outputs = tuple(
-            Tensor(None if shape is None else tuple([line.at(batch) for line in shape]), tensor.item_bytes)
+            Tensor(
+                None if shape is None else tuple([line.at(batch) for line in shape]), tensor.item_bytes, tensor.guessed
+            )
             for shape, tensor in zip(each.shapes, node.outputs, strict=True)
         )
         value = each.value.at(batch) if each.value is not None else node.value

@@ -14,6 +14,7 @@ from typing import Any
 
 from crashcart.errors import UsageError
 from crashcart.probe.tensorflow_load import check_arguments, check_model, is_model, parted
+from crashcart.probe.tensorflow_twin import passes_of
 from crashcart.probe.tensorflow_weights import WeightsReadError, unallocated
 
 _GLOBAL_SEED = "global_seed_generator"
@@ -139,4 +140,6 @@ def _copied(model: Any) -> Any:
             "the model is not built yet, and cannot be copied to build the copy instead",
             "Give the function that builds the model instead of the model, or call the model once on a batch.",
         ) from error
+    if passes_of(model) > 1:
+        vars(copy)["train_step"] = vars(model)["train_step"]  # for its number of passes; it is not run
     return copy

@@ -1,8 +1,8 @@
 """A second Keras model on the same layers and weights, of which single methods can be changed.
 
 Covers: a twin that shares everything with the model it was made of (weights, optimizer, metrics) except its compiled
-functions; a class of the same name, so that both are saved alike. Does not cover: what is changed (`remedy/`,
-`tensorflow_variants`).
+functions and a step in passes, which runs the model that it was made for; a class of the same name, so that both are
+saved alike. Does not cover: what is changed (`remedy/`, `tensorflow_variants`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ def twin(model: Any, **methods: Any) -> Any:
     made: Any = object.__new__(kind)
     vars(made).update(vars(model))
     vars(made).update(dict.fromkeys(FUNCTIONS))
+    if passes_of(model) > 1:
+        del vars(made)["train_step"]
     return made
+
+
+def passes_of(model: Any) -> int:
+    """In how many passes the model's train step takes a batch; 1 where nobody cut it."""
+    return int(getattr(vars(model).get("train_step"), "passes", 1))
 
 
 def flat_layers(layer: Any) -> list[Any]:

@@ -16,12 +16,12 @@ from functools import partial
 from typing import Any
 
 from crashcart.errors import CrashcartError
-from crashcart.graph import Graph, Variable
+from crashcart.graph import Graph
 from crashcart.probe import tensorflow_rebuilt as rebuilt
+from crashcart.probe.tensorflow_passes import Passes, pass_batch, traced, variable_bytes
 from crashcart.probe.tensorflow_sizes import Size, pruned, tflite
 from crashcart.probe.tensorflow_specs import batch_specs
-from crashcart.probe.tensorflow_trace import Trace
-from crashcart.probe.tensorflow_twin import twin
+from crashcart.probe.tensorflow_twin import passes_of, twin
 from crashcart.probe.tensorflow_weights import unallocated
 
 PASSES = (2, 4)
@@ -36,15 +36,16 @@ OPTIMIZERS = (
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One change. `trace()` gives the changed step; `batch` is that of each pass, where it is not the step's own."""
+    """One change. `trace()` gives the changed step at the batch of all passes together."""
 
     name: str
     how: str
     note: str | None
     make: Callable[[], Any]
     batch: int | None = None
-    peak_bytes: int | None = None
-    """A figure in place of a trace; None where the trace says it."""
+    """That of the changed step, where it is not the step's own."""
+    pass_batch: int | None = None
+    """That of each pass, where the change makes passes."""
     size_bytes: int | None = None
     """The model's file after the change, where that is what changes."""
     size_before_bytes: int | None = None
@@ -88,7 +89,8 @@ class _Maker:
     ) -> None:
         self.model, self.given, self.phase, self.shapes = model, given, phase, shapes
         self.batch, self.remedies, self.left_out = batch, remedies, left_out
-        self._plain: Trace | None = None
+        self._passes = passes_of(model) if phase == "train" else 1
+        self._plain: Any = None
 
     def of_training(self) -> Iterator[Variant]:
         yield from self._precisions()
@@ -140,13 +142,13 @@ class _Maker:
             partial(self._rebuilt_trace, rebuilt.with_halved_inputs, None),
         )
 
-    def _rebuilt_trace(self, build: Callable[..., Any], argument: Any) -> Trace:
+    def _rebuilt_trace(self, build: Callable[..., Any], argument: Any) -> Any:
         with unallocated():
             changed = build(self.model, argument)
             # What was given describes the old shapes; a rebuilt model tells its own.
             own = self.given if build is rebuilt.with_policy else None
             shapes = self.shapes if build is rebuilt.with_policy else None
-            return Trace(changed, batch_specs(changed, own, self.phase, shapes), self.phase)
+            return traced(changed, batch_specs(changed, own, self.phase, shapes), self.phase, self._passes)
 
     def _accumulated(self) -> Iterator[Variant]:
         refused = self._refused_by("accumulate", lambda: self.remedies.accumulate(twin(self.model), PASSES[0]))
@@ -156,14 +158,16 @@ class _Maker:
                 self._leave(name, refused)
             elif self.batch < steps:
                 self._leave(name, f"a batch of {self.batch} has no {steps} parts")
+            elif steps <= self._passes:
+                self._leave(name, f"the model has {self._passes} passes already")
             else:
                 yield Variant(
                     name,
                     f"cc.remedy.accumulate(model, {steps})  # the batch in fit() stays {self.batch}",
                     "the same update; a little more time per example. BatchNormalization sees batches of "
-                    f"{-(-self.batch // steps)}, Dropout draws for each pass",
-                    self._accumulated_trace,
-                    batch=-(-self.batch // steps),
+                    f"{pass_batch(self.batch, steps)}, Dropout draws for each pass",
+                    partial(self._accumulated_trace, steps),
+                    pass_batch=pass_batch(self.batch, steps),
                 )
 
     def _refused_by(self, name: str, remedy: Callable[[], Any]) -> str | None:
@@ -176,8 +180,8 @@ class _Maker:
             return str(error) if isinstance(error, CrashcartError) else f"{type(error).__name__}: {error}"
         return None
 
-    def _accumulated_trace(self) -> _Accumulated:
-        return _Accumulated(self._same(), self.model, self._specs(self.model), self.batch)
+    def _accumulated_trace(self, steps: int) -> Passes:
+        return Passes(self._same(), self.model, self._specs(self.model), steps)
 
     def _recomputed(self) -> Iterator[Variant]:
         refused = self._refused_by("remat", lambda: self.remedies.remat(self.model))
@@ -188,12 +192,12 @@ class _Maker:
             "remat",
             "model = cc.remedy.remat(model)  # then fit() as before",
             "the same update; about one more forward pass, +25 … 35 % time",
-            lambda: self._traced(self.remedies.remat(self.model)),
+            lambda: self._traced(self.remedies.remat(self.model), self._passes),
         )
 
-    def _traced(self, changed: Any) -> Trace:
+    def _traced(self, changed: Any, passes: int) -> Any:
         with unallocated():
-            return Trace(changed, self._specs(changed), self.phase)
+            return traced(changed, self._specs(changed), self.phase, passes)
 
     def _specs(self, model: Any) -> Any:
         return batch_specs(model, self.given, self.phase, self.shapes)
@@ -214,7 +218,7 @@ class _Maker:
             how = f"model.compile({code}, …)  # in place of {type(own).__name__}"
             yield Variant(name, how, note, partial(self._optimized, name))
 
-    def _optimized(self, name: str) -> Trace:
+    def _optimized(self, name: str) -> Any:
         import keras
 
         with unallocated():
@@ -223,7 +227,7 @@ class _Maker:
             if isinstance(self.model.optimizer, keras.optimizers.LossScaleOptimizer):
                 other = keras.optimizers.LossScaleOptimizer(other)
             vars(changed)["optimizer"] = other
-            return Trace(changed, self._specs(changed), self.phase)
+            return traced(changed, self._specs(changed), self.phase, self._passes)
 
     def _halved(self, name: str, how: str) -> Iterator[Variant]:
         if self.batch < 2:
@@ -232,13 +236,14 @@ class _Maker:
         half = -(-self.batch // 2)
         yield Variant(name, how.format(batch=half), "the same result", self._same, batch=half)
 
-    def _same(self) -> Trace:
+    def _same(self) -> Any:
+        """The step without passes."""
         if self._plain is None:
-            self._plain = self._traced(self.model)
+            self._plain = self._traced(twin(self.model) if self._passes > 1 else self.model, 1)
         return self._plain
 
     def _sizes(self) -> Iterator[Variant]:
-        before = sum(_bytes(each) for each in self.model.weights)
+        before = sum(variable_bytes(each) for each in self.model.weights)
         for kind, how, note in (
             (
                 "float16",
@@ -269,40 +274,14 @@ class _Maker:
         return _Resized(self._same(), size)
 
 
-class _Accumulated:
-    """A step in passes: the plain step at the batch of a pass, beside the sums of the gradients and the rest of the batch.
-
-    The step itself is a loop over passes. Walked as a loop, a pass would run one operation at a time; a pass of a real step runs
-    as many as there are cores, like the plain step, whose trace is there already.
-    """
-
-    def __init__(self, trace: Trace, model: Any, specs: Any, batch: int) -> None:
-        self._trace, self._model, self._specs, self._batch = trace, model, specs, batch
-
-    def at(self, batch: int) -> Graph:
-        import tensorflow as tf
-
-        graph = self._trace.at(batch)
-        rest = max(self._batch - batch, 0)
-        held = [
-            Variable(f"the rest of input {number}", rest * each.shape[1:].num_elements() * each.dtype.size, "input")
-            for number, each in enumerate(tf.nest.flatten(self._specs))
-        ]
-        sums = [
-            Variable(f"sum of gradients of {each.path}", _bytes(each), "gradients")
-            for each in self._model.trainable_variables
-        ]
-        return replace(graph, variables=(*graph.variables, *held, *sums))
-
-
 class _Resized:
     """A step whose weights have other sizes."""
 
-    def __init__(self, trace: Trace, size: Size) -> None:
+    def __init__(self, trace: Any, size: Size) -> None:
         self._trace, self._size = trace, size
 
     def at(self, batch: int) -> Graph:
-        graph = self._trace.at(batch)
+        graph: Graph = self._trace.at(batch)
         changed = [
             replace(each, bytes=self._size.of(each.bytes, each.drawn)) if each.kind == "weights" else each
             for each in graph.variables
@@ -314,11 +293,4 @@ def _slots_bytes(optimizer: Any, model: Any) -> int:
     if not optimizer.built:
         optimizer = type(optimizer).from_config(optimizer.get_config())
         optimizer.build(model.trainable_variables)
-    return sum(_bytes(each) for each in optimizer.variables)
-
-
-def _bytes(variable: Any) -> int:
-    import numpy as np
-    import tensorflow as tf
-
-    return int(np.prod(variable.shape, dtype=np.int64)) * int(tf.as_dtype(variable.dtype).size)
+    return sum(variable_bytes(each) for each in optimizer.variables)

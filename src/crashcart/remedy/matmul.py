@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from crashcart.errors import UsageError
+from crashcart.remedy.overlap import refuse_overlap
 from crashcart.units import parse_size, size
 
 # Below this a block costs more in calls than it saves, and 64 numbers of a row are one line of the memory's cache.
@@ -73,6 +74,7 @@ def _multiplied(a: Any, b: Any, limit_bytes: int, transpose_a: bool, transpose_b
     kind = tf.as_dtype(a.dtype)
     if kind != tf.as_dtype(b.dtype):
         raise UsageError(f"received operands of {kind.name} and {tf.as_dtype(b.dtype).name}; expected one type")
+    refuse_overlap((out,), (a, b))
     place = _place(out, (*sizes.leading, sizes.rows, sizes.columns), kind)
     block = _block(sizes, kind.size, int(limit_bytes * ROUNDING))
     # Sums over several blocks of half precision are kept in single: each rounding would add to the error else.

@@ -67,7 +67,9 @@ def _step(model: Any, steps: int) -> Any:
             except _SparseSeen as seen:
                 known.sparse = seen.types
 
-    return tf.autograph.experimental.do_not_convert(train_step)
+    made = tf.autograph.experimental.do_not_convert(train_step)
+    made.passes = steps  # what `passes_of` reads
+    return made
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crashcart.errors import UsageError
+from crashcart.remedy.overlap import refuse_overlap
 from crashcart.units import parse_size, size
 
 # Kernels take scratch of about what they read and write; on top of what a forward pass holds at once.
@@ -31,6 +32,7 @@ def chunked_predict(
     import keras
 
     total = _examples(x)
+    refuse_overlap(keras.tree.flatten(out), keras.tree.flatten(x))
     chunks = _Chunks(model, total, _batch(model, x, budget, batch))
     results: list[Any] = []
     written: list[Any] = []

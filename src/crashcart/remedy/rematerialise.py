@@ -15,7 +15,8 @@ from math import prod
 from typing import Any
 
 from crashcart.errors import UsageError
-from crashcart.probe.tensorflow_twin import twin
+from crashcart.probe.tensorflow_twin import passes_of, twin
+from crashcart.remedy.passes import accumulate
 from crashcart.remedy.recompute import recomputed
 from crashcart.remedy.segments import Step, parts
 
@@ -39,7 +40,8 @@ def remat(model: Any, layers: Iterable[Any] | None = None) -> Any:
             f"{model.name} has no part that is worth computing again",
             "Name the layers: remat(model, layers=[…]). A layer that consists of several saves what is within it.",
         )
-    return found
+    # The given model's step in passes runs that model; the twin gets one of its own.
+    return accumulate(found, passes_of(model)) if passes_of(model) > 1 else found
 
 
 def _named(model: Any, layers: Iterable[Any]) -> set[int]:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras import layers
 
 from crashcart import remedy
+from crashcart.cli.fit_step import Estimator
 from crashcart.fit.estimate import estimate
 from crashcart.probe.tensorflow_sizes import pruned, tflite
 from crashcart.probe.tensorflow_specs import batch_specs
@@ -20,6 +21,7 @@ from crashcart.probe.tensorflow_variants import Variant, variants
 from tests.unit.remedy.measure import peak_bytes
 
 BATCH = 32
+REQUEST = {"batch": BATCH, "phase": "train", "shapes": None, "target": "device", "available_bytes": None}
 
 
 def images(depth: int = 6, side: int = 32) -> Any:
@@ -66,7 +68,7 @@ def check_what_is_offered_for_training() -> None:
         "Adafactor",
         "smaller input",
     ]
-    assert offered["accumulation in 4 passes"].batch == 8
+    assert offered["accumulation in 4 passes"].pass_batch == 8
     assert not left_out
     for each in offered.values():
         assert each.how
@@ -201,3 +203,19 @@ def check_estimates_are_near_the_truth() -> None:
         took = said(each.trace(), each.batch or BATCH)
         print(f"{name}: estimated {took / 2**20:.1f} MiB, true {true / 2**20:.1f} MiB, {took / true - 1:+.1%}")
         assert abs(took / true - 1) < 0.25
+
+
+def check_a_model_in_passes_is_estimated_as_one() -> None:
+    """By `crashcart fit`, whose step it is; and a further change is estimated within the passes."""
+    plain, quarters = (
+        Estimator(each, None, REQUEST, str).at(BATCH) for each in (images(), remedy.accumulate(images(), 4))
+    )
+    offered, _ = found(images(), "train")
+    assert quarters.peak_bytes == said(offered["accumulation in 4 passes"].trace(), BATCH) < 0.5 * plain.peak_bytes
+    assert quarters.batch == BATCH
+    further, left_out = found(remedy.accumulate(images(), 2), "train")
+    assert left_out["accumulation in 2 passes"] == "the model has 2 passes already"
+    assert said(further["accumulation in 4 passes"].trace(), BATCH) == quarters.peak_bytes
+    for name in ("remat", "mixed_float16", "SGD"):
+        assert said(further[name].trace(), BATCH) < said(offered[name].trace(), BATCH)
+    assert Estimator(remedy.accumulate(images(), 4), None, REQUEST | {"phase": "evaluate"}, str).at(BATCH).peak_bytes

@@ -15,6 +15,12 @@ from crashcart.probe.memory import rooms
 from crashcart.units import GIB
 
 
+@pytest.fixture(autouse=True)
+def shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(module, "_is_installed", lambda name: name == "tensorflow")
+
+
 def test_memory_that_was_named_is_a_host_less_the_process_itself() -> None:
     found = available("16G", None, None)
     assert (found.bytes, found.where, found.target) == (16 * GIB - PROCESS_BYTES, "given", "host")
@@ -99,3 +105,28 @@ def test_the_groups_room_is_what_it_does_not_use(tmp_path: Path) -> None:
 def test_where_nothing_can_be_read_nothing_is_known(tmp_path: Path) -> None:
     found = _left_here("host", None, tmp_path)
     assert (found.bytes, found.where) == (None, None)
+
+
+def test_the_gpu_is_the_first_that_cuda_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = GpuDevice(0, "NVIDIA T4", 15 * GIB, 14 * GIB, capability="7.5")
+    large = GpuDevice(1, "NVIDIA L4", 23 * GIB, 22 * GIB, capability="8.9")
+    monkeypatch.setattr(module.gpu_probe, "read_gpus", lambda: (small, large))
+    monkeypatch.setattr(module.gpu_probe, "read_uuids", lambda: {0: "GPU-aa11", 1: "GPU-bb22"})
+    for listed, where in (("1", "NVIDIA L4"), ("1,0", "NVIDIA L4"), ("GPU-b", "NVIDIA L4"), ("0,1", "NVIDIA T4")):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+        assert available(None, None, None).where == where
+    for listed in ("", "-1", "2,0", "MIG-aa11"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+        assert available(None, None, None).target == "host"
+
+
+def test_a_build_for_the_cpu_has_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = GpuDevice(0, "NVIDIA L4", 23 * GIB, 22 * GIB, capability="8.9")
+    monkeypatch.setattr(module.gpu_probe, "read_gpus", lambda: (card,))
+    for installed, target in (
+        ({"tensorflow-cpu"}, "host"),
+        ({"tensorflow-cpu", "tensorflow"}, "device"),
+        (set(), "device"),
+    ):
+        monkeypatch.setattr(module, "_is_installed", lambda name, installed=installed: name in installed)
+        assert available(None, None, None).target == target

@@ -48,9 +48,20 @@ def test_a_step_that_does_not_fit_is_a_finding_with_remedies(model: Any) -> None
     assert found.remedies and all(each.peak_bytes < found.peak_bytes for each in found.remedies)
 
 
+def test_what_is_left_out_is_said_and_updates_are_known_by_the_optimizers_own_name(model: Any) -> None:
+    import keras
+
+    model.compile(keras.optimizers.Adam(name="opt"), "mse")
+    found = cc.fit(model, 1, memory="8M", target="device", remedies=True)
+    assert any(each.startswith("not offered: ") and "no input is an image" in each for each in found.step.assumed)
+    assert any(each.held.get("update") for each in found.step.moments)
+
+
 def test_here_the_host_is_asked_what_it_has(model: Any) -> None:
-    found = cc.fit(model, 8, remedies=False)
-    assert found.step.target in ("host", "device") and found.available_bytes
+    found = cc.fit(model, 8, target="host", remedies=False)
+    assert found.step.target == "host" and found.step.available_in in ("container", "machine")
+    assert found.available_bytes is not None and MIB < found.available_bytes
+    assert any("that the model's variables hold already" in each for each in found.step.assumed)
 
 
 def test_a_function_is_called_and_data_says_what_a_batch_is() -> None:
@@ -105,3 +116,25 @@ def test_the_magic_takes_a_name_of_the_notebook(
         assert "in a process of its own" in capsys.readouterr().out
     finally:
         interactiveshell.InteractiveShell.clear_instance()
+
+
+def test_sizes_that_only_the_data_tells_are_told() -> None:
+    import keras
+    import tensorflow as tf
+
+    class Valid(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, x: Any) -> Any:
+            return tf.boolean_mask(x, tf.reduce_sum(x, axis=-1) > 0)
+
+    def step(*inner: Any) -> Any:
+        inputs = keras.Input((64,))
+        hidden = inputs
+        for each in (*inner, keras.layers.Dense(512, activation="relu")):
+            hidden = each(hidden)
+        made = keras.Model(inputs, keras.layers.Dense(3)(hidden))
+        return cc.fit(made, 1024, phase="predict", memory="1G", target="device", remedies=False).step
+
+    plain, masked = step(), step(Valid())
+    assert not [each for each in plain.assumed if "depends on the data" in each]
+    assert [each for each in masked.assumed if "depends on the data" in each]
+    assert masked.high_bytes / masked.peak_bytes > 1.3 * plain.high_bytes / plain.peak_bytes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crashcart.probe.machine import boot_id, read_machine
+from crashcart.probe.machine import boot_id, read_machine, usable_cores
 
 Find = Callable[[str], Path]
 GIB = 1024**3
@@ -85,3 +85,14 @@ def test_cards_on_the_bus_with_and_without_a_driver(machine: Find, tmp_path: Pat
     (root / "proc/driver/nvidia").mkdir(parents=True)
     (root / "proc/driver/nvidia/version").touch()
     assert read_machine(1, root).nvidia_driver is True
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no process to processors")
+def test_a_process_that_is_bound_has_fewer_processors() -> None:
+    allowed = os.sched_getaffinity(0)
+    assert usable_cores() == len(allowed)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert usable_cores() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)

@@ -231,3 +231,27 @@ def check_what_does_not_multiply_is_said() -> None:
         cc.remedy.chunked_matmul(np.zeros((2, 2, 2)), np.zeros((3, 2, 2)))
     with pytest.raises(UsageError, match="expected at least"):
         cc.remedy.chunked_matmul(np.zeros((2, 2)), np.zeros((2, 2)), 100)
+
+
+def check_results_are_not_written_over_what_is_read() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.npy"
+        np.save(path, numbers(64, 64))
+        a = np.load(path, mmap_mode="r")
+        linked = Path(folder) / "b.npy"
+        linked.symlink_to(path)
+        whole = np.concatenate([np.array(a)] * 2)
+        model = keras.Sequential([keras.Input((64,)), layers.Dense(64)])
+        for given, out in (
+            (a, path),
+            (a[1:], str(linked)),
+            (a, np.load(path, mmap_mode="r+")),
+            (whole[:64], whole[8:72]),
+        ):
+            with pytest.raises(UsageError, match="destroy"):
+                cc.remedy.chunked_matmul(given, np.array(a), "8K", out=out)
+            with pytest.raises(UsageError, match="destroy"):
+                cc.remedy.chunked_predict(model, given, batch=8, out=out)
+        np.testing.assert_array_equal(np.load(path), numbers(64, 64))
+        other = cc.remedy.chunked_matmul(whole[:64], np.array(a), "8K", out=whole[64:])
+        np.testing.assert_allclose(other, np.array(a) @ np.array(a))

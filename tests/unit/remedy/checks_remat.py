@@ -282,3 +282,23 @@ def check_the_peak_falls() -> None:
     plain, changed = peak_bytes(build(), x, y), peak_bytes(cc.remedy.remat(build()), x, y)
     print(f"remat: plain {plain / 2**20:.1f} MiB, remat {changed / 2**20:.1f} MiB")
     assert changed < 0.5 * plain
+
+
+def check_after_accumulate_both_are_done() -> None:
+    exact()
+
+    def build() -> Any:
+        stack = [layers.Dense(32, activation="gelu") for _ in range(12)]
+        return compiled(
+            keras.Sequential([keras.Input((64, 32)), *stack, layers.GlobalAveragePooling1D(), layers.Dense(1)])
+        )
+
+    def both(model: Any) -> Any:
+        return cc.remedy.remat(cc.remedy.accumulate(model, 2))
+
+    x, y = numbers(24, 64, 32), numbers(24, 1)
+    same(build, x, y, change=both)
+    passes, changed = peak_bytes(cc.remedy.accumulate(build(), 2), x, y), peak_bytes(both(build()), x, y)
+    print(f"remat after accumulate: {passes / 2**20:.1f} MiB without, {changed / 2**20:.1f} MiB with it")
+    assert changed < 0.7 * passes
+    assert "train_step" not in vars(cc.remedy.accumulate(both(build()), 1))
