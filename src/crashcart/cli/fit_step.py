@@ -16,6 +16,7 @@ from crashcart.cli.fit_ask import TRACING
 from crashcart.fit.estimate import estimate, largest_batch
 from crashcart.fit.places import places
 from crashcart.graph import Graph
+from crashcart.probe.tensorflow_weights import WeightsReadError
 from crashcart.step import Bounds, Remedy, StepPeak
 from crashcart.units import size
 
@@ -104,17 +105,30 @@ def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, sa
     until_s = time.monotonic() + max(_REMEDIES_S, _REMEDIES_TIMES * (step.seconds or 0.0))
     if compared is None:
         return
-    for variant in variants(model, given, step.phase, request["shapes"], step.batch, remedies=remedy):
+    for variant in _each(variants(model, given, step.phase, request["shapes"], step.batch, remedies=remedy), note):
         if time.monotonic() > until_s:
             note(f"{variant.name} and what comes after it was not estimated, for want of time")
             return
         say(f"estimating remedies: {variant.name}")
         try:
             found = _estimated(variant, step)
-        except Exception:  # a change that does not go with this model is not offered
+        except (Exception, WeightsReadError):  # a change that does not go with this model is not offered
             continue
         if variant.size_bytes is not None or found.peak_bytes <= compared.bytes * (1 - _LEAST_SAVED):
             yield found
+
+
+def _each(found: Iterator[Any], note: Say) -> Iterator[Any]:
+    """The variants so far as they can be had. The user's own model may raise anything, and the estimate stands without them."""
+    while True:
+        try:
+            variant = next(found)
+        except StopIteration:
+            return
+        except (Exception, WeightsReadError) as error:
+            note(f"not all remedies were estimated: {type(error).__name__}: {error}")
+            return
+        yield variant
 
 
 def _estimated(variant: Any, step: StepPeak) -> Remedy:

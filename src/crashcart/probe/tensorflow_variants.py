@@ -18,7 +18,7 @@ from typing import Any
 from crashcart.errors import CrashcartError
 from crashcart.graph import Graph, Variable
 from crashcart.probe import tensorflow_rebuilt as rebuilt
-from crashcart.probe.tensorflow_sizes import Size, pruned, tflite
+from crashcart.probe.tensorflow_sizes import Size, pruned, tflite, variable_bytes
 from crashcart.probe.tensorflow_specs import batch_specs
 from crashcart.probe.tensorflow_trace import Trace
 from crashcart.probe.tensorflow_twin import twin
@@ -238,7 +238,7 @@ class _Maker:
         return self._plain
 
     def _sizes(self) -> Iterator[Variant]:
-        before = sum(_bytes(each) for each in self.model.weights)
+        before = sum(variable_bytes(each) for each in self.model.weights)
         for kind, how, note in (
             (
                 "float16",
@@ -289,7 +289,7 @@ class _Accumulated:
             for number, each in enumerate(tf.nest.flatten(self._specs))
         ]
         sums = [
-            Variable(f"sum of gradients of {each.path}", _bytes(each), "gradients")
+            Variable(f"sum of gradients of {each.path}", variable_bytes(each), "gradients")
             for each in self._model.trainable_variables
         ]
         return replace(graph, variables=(*graph.variables, *held, *sums))
@@ -314,11 +314,4 @@ def _slots_bytes(optimizer: Any, model: Any) -> int:
     if not optimizer.built:
         optimizer = type(optimizer).from_config(optimizer.get_config())
         optimizer.build(model.trainable_variables)
-    return sum(_bytes(each) for each in optimizer.variables)
-
-
-def _bytes(variable: Any) -> int:
-    import numpy as np
-    import tensorflow as tf
-
-    return int(np.prod(variable.shape, dtype=np.int64)) * int(tf.as_dtype(variable.dtype).size)
+    return sum(variable_bytes(each) for each in optimizer.variables)
