@@ -13,9 +13,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from crashcart.errors import UsageError
+from crashcart.errors import CannotCheckError, UsageError
 from crashcart.probe.tensorflow_kept import kept
-from crashcart.probe.tensorflow_load import check_arguments, check_model, is_model, parted
+from crashcart.probe.tensorflow_load import (
+    WITHOUT_TRAINING,
+    RanError,
+    check_arguments,
+    check_model,
+    first_batch,
+    forbidden,
+    is_generator,
+    is_model,
+    parted,
+)
 from crashcart.probe.tensorflow_weights import WeightsReadError, note_without_weights, unallocated
 
 _GLOBAL_SEED = "global_seed_generator"
@@ -30,6 +40,11 @@ def load_live(subject: Any, given: Any = None) -> Iterator[tuple[Any, Any]]:
     with ExitStack() as stack:
         stack.enter_context(_unmoved())
         is_live = is_model(subject) or not callable(subject)
+        if is_generator(given) or (is_live and is_generator(parted(subject)[1])):
+            raise UsageError(
+                "a generator was given as data, and asking it for a batch would take that batch away",
+                "Give one batch of it: cc.fit(model, data=(x, y)).",
+            )
         made, lean = (subject, False) if is_live else _called(subject)
         model, own = parted(made)
         check_model(model, getattr(subject, "__name__", "what was given"))
@@ -38,7 +53,7 @@ def load_live(subject: Any, given: Any = None) -> Iterator[tuple[Any, Any]]:
             model = stack.enter_context(_put_aside(model))
         elif lean:
             note_without_weights(model)
-        yield model, own if given is None else given
+        yield model, first_batch(own) if given is None else given
 
 
 def _called(function: Any) -> tuple[Any, bool]:
@@ -46,10 +61,14 @@ def _called(function: Any) -> tuple[Any, bool]:
     name = getattr(function, "__name__", type(function).__name__)
     check_arguments(function, f"{name}()", name)
     try:
-        with unallocated():
-            return function(), True
-    except WeightsReadError:
-        return function(), False  # it looks at the values of its weights, and gets them
+        with forbidden():
+            try:
+                with unallocated():
+                    return function(), True
+            except WeightsReadError:
+                return function(), False  # it looks at the values of its weights, and gets them
+    except RanError as ran:
+        raise CannotCheckError(f"{name}() calls {ran.args[0]}", WITHOUT_TRAINING) from None
 
 
 @contextmanager

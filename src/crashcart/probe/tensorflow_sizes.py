@@ -1,7 +1,7 @@
 """How large the variables of a model are, and its weights once they are quantised or pruned.
 
-Covers: a variable of any type, the slots of a model's optimizers; the rules of TensorFlow Lite's converter, and the size of a half-empty kernel once it is compressed, on shapes
-alone.
+Covers: a variable of any type, the slots of a model's optimizers; the rules of TensorFlow Lite's converter, and the size of
+a half-empty kernel once it is compressed, on shapes alone.
 Does not cover: running the converter (tests do, on small models), and its file's own overhead of some kilobytes.
 """
 
@@ -22,7 +22,7 @@ def variable_bytes(variable: Any) -> int:
     """What a variable of Keras or of TensorFlow holds; its type may be one whose name is not its size (float8_e4m3fn)."""
     import tensorflow as tf
 
-    return prod(variable.shape) * int(tf.as_dtype(variable.dtype).size)
+    return int(prod(variable.shape) * tf.as_dtype(variable.dtype).size)
 
 
 def slots(model: Any) -> list[Any]:

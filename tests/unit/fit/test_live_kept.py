@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import crashcart as cc
+from crashcart.errors import CannotCheckError, UsageError
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"),
@@ -108,13 +109,15 @@ def test_what_a_step_makes_lazily_is_gone_and_the_model_trains() -> None:
 
 
 def test_metrics_of_an_unbuilt_model_stay_its_own() -> None:
+    import keras
     import numpy as np
 
-    model = unbuilt()
-    data = np.ones((4, 64), "float32"), np.zeros((4, 3), "float32")
+    model, metric = keras.Sequential([keras.layers.Dense(2000)]), keras.metrics.F1Score("macro")
+    model.compile("sgd", "mse", metrics=[metric])
+    data = np.ones((4, 64), "float32"), np.zeros((4, 2000), "float32")
     cc.fit(model, 8, data=data, memory="1G", target="device", remedies=False)
-    assert not model.built
-    assert np.isfinite(model.fit(*data, verbose=0).history["loss"][-1])
+    assert not model.built and not metric.variables
+    assert np.isfinite(model.fit(*data, verbose=0).history["f1_score"][-1])
 
 
 def test_what_a_trained_model_holds_is_counted_once_and_whole() -> None:
@@ -150,3 +153,34 @@ def test_an_estimate_stands_where_a_remedy_raises(monkeypatch: pytest.MonkeyPatc
     assert found.peak_bytes and found.remedies
     told = [each for each in found.step.assumed if "not all remedies were estimated: WeightsReadError" in each]
     assert bool(told) == (where == "iteration")
+
+
+def test_a_generator_keeps_its_batches() -> None:
+    import numpy as np
+
+    batches = ((np.ones((each, 64)), np.zeros((each, 3))) for each in (4, 5))
+    for subject, data in ((unbuilt, batches), ((unbuilt(), batches), None)):
+        with pytest.raises(UsageError, match="a generator") as caught:
+            cc.fit(subject, 8, data=data, memory="1G", target="device", remedies=False)
+        assert "Give one batch of it" in caught.value.help
+    first = next(batches)
+    assert len(first[0]) == 4
+    assert cc.fit(unbuilt, 8, data=first, memory="1G", target="device", remedies=False).fits
+
+
+def test_a_builder_may_not_train_and_afterwards_one_may() -> None:
+    import keras
+    import numpy as np
+
+    data = np.ones((4, 64), "float32"), np.zeros((4, 3), "float32")
+
+    def trains() -> Any:
+        model = unbuilt()
+        model.fit(*data, verbose=0)
+        return model
+
+    before = dict(vars(keras.Model))
+    with pytest.raises(CannotCheckError, match=r"trains\(\) calls model.fit\(\)"):
+        cc.fit(trains, 8, memory="1G", target="device")
+    assert dict(vars(keras.Model)) == before
+    assert trains().built
