@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any
 
 from crashcart.cli.fit import PHASES, judged
@@ -17,6 +16,9 @@ from crashcart.errors import CannotCheckError, CrashcartError, UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
 from crashcart.fit.available import Available, available
+from crashcart.probe.tensorflow_load import is_model, parted
+from crashcart.probe.tensorflow_sizes import slots, variable_bytes
+from crashcart.probe.tensorflow_weights import WeightsReadError
 from crashcart.step import StepPeak
 
 
@@ -50,14 +52,14 @@ def examined_live(model: Any, data: Any, question: Question) -> tuple[Report, Ev
             f"received the name {model!r}; expected a Keras model, or a function that returns one",
             f"For a file, on the command line: crashcart fit {model}",
         )
-    there = available(question.memory, question.gpu, question.target, _held_bytes(model))
     try:
+        there = available(question.memory, question.gpu, question.target, _held_bytes(model))
         step = _stepped(model, data, question, there)
     except CrashcartError:
         raise
     except ImportError as error:
         raise CannotCheckError(f"TensorFlow cannot be imported: {error}", "See `crashcart doctor --import`.") from error
-    except Exception as error:
+    except (Exception, WeightsReadError) as error:
         first = (str(error).strip().splitlines() or [""])[0]
         raise CannotCheckError(
             f"the {question.phase} step cannot be estimated: {type(error).__name__}: {first[:300]}",
@@ -91,16 +93,10 @@ def _silent(_: str) -> None:
     return
 
 
-def _held_bytes(model: Any) -> int:
-    """What the model's variables hold in this process already."""
-    found = 0
-    for each in getattr(model, "variables", ()):
-        shape, kind = getattr(each, "shape", None), str(getattr(each, "dtype", "float32"))
-        if shape is not None and None not in tuple(shape):
-            found += prod(tuple(shape)) * _item_bytes(kind)
-    return found
-
-
-def _item_bytes(kind: str) -> int:
-    digits = "".join(each for each in kind if each.isdigit())
-    return max(1, int(digits) // 8) if digits else 1
+def _held_bytes(subject: Any) -> int:
+    """What the model's variables, the slots of its optimizers and its metrics hold in this process already."""
+    model, _ = parted(subject)
+    if not is_model(model):
+        return 0
+    found = [*model.variables, *model.metrics_variables, *slots(model)]
+    return sum(variable_bytes(each) for each in {id(each): each for each in found}.values())

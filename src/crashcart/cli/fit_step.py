@@ -17,6 +17,7 @@ from crashcart.fit.estimate import estimate, guessed, largest_batch
 from crashcart.fit.places import places
 from crashcart.graph import Graph
 from crashcart.probe.machine import usable_cores
+from crashcart.probe.tensorflow_weights import WeightsReadError
 from crashcart.step import Bounds, Remedy, StepPeak
 from crashcart.units import size
 
@@ -109,19 +110,32 @@ def remedies(model: Any, given: Any, request: dict[str, Any], step: StepPeak, sa
     if compared is None:
         return
     offered = variants(model, given, step.phase, request["shapes"], step.batch, remedies=remedy)
-    for variant in offered:
+    for variant in _each(iter(offered), note):
         if time.monotonic() > until_s:
             note(f"{variant.name} and what comes after it was not estimated, for want of time")
             return
         say(f"estimating remedies: {variant.name}")
         try:
             found = _estimated(variant, step)
-        except Exception:  # a change that does not go with this model is not offered
+        except (Exception, WeightsReadError):  # a change that does not go with this model is not offered
             continue
         if variant.size_bytes is not None or found.peak_bytes <= compared.bytes * (1 - _LEAST_SAVED):
             yield found
     if offered.left_out:
         note("not offered: " + "; ".join(f"{name} ({reason})" for name, reason in offered.left_out))
+
+
+def _each(found: Iterator[Any], note: Say) -> Iterator[Any]:
+    """The variants so far as they can be had. The user's own model may raise anything, and the estimate stands without them."""
+    while True:
+        try:
+            variant = next(found)
+        except StopIteration:
+            return
+        except (Exception, WeightsReadError) as error:
+            note(f"not all remedies were estimated: {type(error).__name__}: {error}")
+            return
+        yield variant
 
 
 def _estimated(variant: Any, step: StepPeak) -> Remedy:

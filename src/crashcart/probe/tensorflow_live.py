@@ -1,8 +1,9 @@
 """A model that lives in the caller's own process, such as a notebook's, traced without changing it.
 
 Covers: a model with its own optimizer, losses and metrics put aside for the time (slots would be made in them, and kept);
-a function, which is called with weights that take no memory; random states and Keras' names as they were afterwards.
-Does not cover: models named by a file (`tensorflow_load`).
+a function, which is called with weights that take no memory, and may not train; random states and Keras' names as they
+were afterwards.
+Does not cover: what else a step makes and keeps (`tensorflow_kept`), models named by a file (`tensorflow_load`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from crashcart.errors import UsageError
-from crashcart.probe.tensorflow_load import check_arguments, check_model, is_model, parted
+from crashcart.errors import CannotCheckError, UsageError
+from crashcart.probe.tensorflow_kept import kept
+from crashcart.probe.tensorflow_load import (
+    WITHOUT_TRAINING,
+    RanError,
+    check_arguments,
+    check_model,
+    first_batch,
+    forbidden,
+    is_generator,
+    is_model,
+    parted,
+)
 from crashcart.probe.tensorflow_twin import passes_of
-from crashcart.probe.tensorflow_weights import WeightsReadError, unallocated
+from crashcart.probe.tensorflow_weights import WeightsReadError, note_without_weights, unallocated
 
 _GLOBAL_SEED = "global_seed_generator"
 _NAMES = "object_name_uids"
@@ -28,21 +40,36 @@ def load_live(subject: Any, given: Any = None) -> Iterator[tuple[Any, Any]]:
     an example, or a function that returns either."""
     with ExitStack() as stack:
         stack.enter_context(_unmoved())
-        model, own = parted(subject if is_model(subject) or not callable(subject) else _called(subject))
+        is_live = is_model(subject) or not callable(subject)
+        if is_generator(given) or (is_live and is_generator(parted(subject)[1])):
+            raise UsageError(
+                "a generator was given as data, and asking it for a batch would take that batch away",
+                "Give one batch of it: cc.fit(model, data=(x, y)).",
+            )
+        made, lean = (subject, False) if is_live else _called(subject)
+        model, own = parted(made)
         check_model(model, getattr(subject, "__name__", "what was given"))
-        if is_model(subject) or not callable(subject):
+        stack.enter_context(kept(model))
+        if is_live:
             model = stack.enter_context(_put_aside(model))
-        yield model, own if given is None else given
+        elif lean:
+            note_without_weights(model)
+        yield model, first_batch(own) if given is None else given
 
 
-def _called(function: Any) -> Any:
+def _called(function: Any) -> tuple[Any, bool]:
+    """What the function gives, and whether its weights take no memory."""
     name = getattr(function, "__name__", type(function).__name__)
     check_arguments(function, f"{name}()", name)
     try:
-        with unallocated():
-            return function()
-    except WeightsReadError:
-        return function()  # it looks at the values of its weights, and gets them
+        with forbidden():
+            try:
+                with unallocated():
+                    return function(), True
+            except WeightsReadError:
+                return function(), False  # it looks at the values of its weights, and gets them
+    except RanError as ran:
+        raise CannotCheckError(f"{name}() calls {ran.args[0]}", WITHOUT_TRAINING) from None
 
 
 @contextmanager
@@ -52,19 +79,19 @@ def _unmoved() -> Iterator[None]:
     from keras.src.backend.common import global_state
 
     states, drawn = random.getstate(), np.random.get_state()
-    kept = {name: global_state.get_global_attribute(name) for name in (_NAMES, _GLOBAL_SEED, _POLICY)}
-    names, seeds = dict(kept[_NAMES] or {}), kept[_GLOBAL_SEED]
+    known = {name: global_state.get_global_attribute(name) for name in (_NAMES, _GLOBAL_SEED, _POLICY)}
+    names, seeds = dict(known[_NAMES] or {}), known[_GLOBAL_SEED]
     seed = seeds.state.numpy() if seeds is not None else None
     try:
         yield
     finally:
         random.setstate(states)
         np.random.set_state(drawn)
-        for name, value in kept.items():
+        for name, value in known.items():
             global_state.set_global_attribute(name, value)
-        if kept[_NAMES] is not None:
-            kept[_NAMES].clear()
-            kept[_NAMES].update(names)
+        if known[_NAMES] is not None:
+            known[_NAMES].clear()
+            known[_NAMES].update(names)
         if seeds is not None:
             seeds.state.assign(seed)
 
@@ -77,17 +104,14 @@ def _put_aside(model: Any) -> Iterator[Any]:
         return
     with unallocated():
         fresh = _fresh(model)
-    kept = {name: vars(model)[name] for name in fresh}
-    losses = [(each, list(each._losses)) for each in model._flatten_layers()]
+    own = {name: vars(model)[name] for name in fresh}
     try:
         for name, value in fresh.items():
             object.__setattr__(model, name, value)
         yield model
     finally:
-        for name, value in kept.items():
+        for name, value in own.items():
             object.__setattr__(model, name, value)
-        for layer, values in losses:
-            layer._losses[:] = values
 
 
 def _fresh(model: Any) -> dict[str, Any]:
@@ -134,7 +158,8 @@ def _copied(model: Any) -> Any:
             copy = type(model).from_config(model.get_config())
             if model.compiled:
                 settings = dict(model._compile_config.config)
-                copy.compile(**settings | {"optimizer": _again(model.optimizer)})
+                own = {each: _metrics(settings[each]) for each in ("metrics", "weighted_metrics") if each in settings}
+                copy.compile(**settings | own | {"optimizer": _again(model.optimizer)})
     except Exception as error:
         raise UsageError(
             "the model is not built yet, and cannot be copied to build the copy instead",
@@ -142,4 +167,5 @@ def _copied(model: Any) -> Any:
         ) from error
     if passes_of(model) > 1:
         vars(copy)["train_step"] = vars(model)["train_step"]  # for its number of passes; it is not run
+    note_without_weights(copy)
     return copy

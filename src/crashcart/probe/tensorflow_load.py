@@ -10,12 +10,13 @@ user's, and may print, exit or die.
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import importlib.util
 import inspect
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -36,7 +37,7 @@ class NeedsWeightsError(CannotCheckError):
     help = "Load it again in a new process, with its weights."
 
 
-class _Ran(BaseException):
+class RanError(BaseException):
     """The user's code began to train or predict; no `except Exception` of its own may swallow that."""
 
 
@@ -49,7 +50,8 @@ def load(file: str, name: str | None = None, *, weights: bool = True) -> tuple[A
     target = read_target(f"{file}:{name}" if name else file)
     with _told(target, weights):
         made = _saved(target, weights) if target.saved else _built(target, weights)
-    model, given = parted(made)
+        model, given = parted(made)
+        given = first_batch(given)
     check_model(model, f"{target.name} in {target.place}" if target.name else target.place)
     if not weights:
         note_without_weights(model)
@@ -60,7 +62,7 @@ def _built(target: Target, weights: bool) -> Any:
     """What the named model, pair or function is or gives."""
     value = _named(target, _module(target, weights))
     with ExitStack() as stack:
-        stack.enter_context(_forbidden(_TRAININGS))
+        stack.enter_context(forbidden())
         if not weights and _on_tensorflow():
             stack.enter_context(unallocated())
         return _made(target, value, weights)
@@ -75,6 +77,20 @@ def parted(made: Any) -> tuple[Any, Any]:
     return made, None
 
 
+def first_batch(given: Any) -> Any:
+    """One batch of a generator, which can be asked once only; anything else as it is."""
+    if not is_generator(given):
+        return given
+    for batch in given:
+        return batch
+    raise UsageError("the generator that came with the model gives nothing", "Return the model with an example batch.")
+
+
+def is_generator(given: Any) -> bool:
+    """Whether asking for a batch takes it away from whoever asks next."""
+    return isinstance(given, Iterator) and not hasattr(given, "element_spec")
+
+
 @contextmanager
 def _told(target: Target, weights: bool) -> Iterator[None]:
     """Errors of the user's code as words, with the line of the file they come from."""
@@ -82,7 +98,7 @@ def _told(target: Target, weights: bool) -> Iterator[None]:
         yield
     except CrashcartError:
         raise
-    except _Ran as ran:
+    except RanError as ran:
         raise CannotCheckError(*_ran(target, ran)) from None
     except (Exception, SystemExit, WeightsReadError) as error:
         if not weights and _read_weights(error):
@@ -94,13 +110,13 @@ def _told(target: Target, weights: bool) -> Iterator[None]:
 _FIX = "Fix that first."
 
 
-def _ran(target: Target, ran: _Ran) -> tuple[str, str]:
+WITHOUT_TRAINING = "Name a function that builds and compiles the model and returns it, without training."
+
+
+def _ran(target: Target, ran: RanError) -> tuple[str, str]:
     method, building = ran.args
     if building:
-        return (
-            f"{target.name}() calls {method}{_line(ran, target)}",
-            "Name a function that builds and compiles the model and returns it, without training.",
-        )
+        return f"{target.name}() calls {method}{_line(ran, target)}", WITHOUT_TRAINING
     return (
         f"{target.place} calls {method} while it is imported{_line(ran, target)}",
         'Move it below `if __name__ == "__main__":`, so that the file can be imported without training.',
@@ -143,11 +159,46 @@ def _module(target: Target, weights: bool) -> ModuleType:
     """The module, run with what would train taken away."""
     backend = _prepared(target)
     with ExitStack() as stack:
-        if backend is not Backend.LATER:
-            stack.enter_context(_forbidden(_RUNS, importing=True))
-            if not weights:
+
+        def take_away() -> None:
+            stack.enter_context(forbidden(_RUNS, importing=True))
+            if not weights and _on_tensorflow():
                 stack.enter_context(unallocated())
+
+        if backend is Backend.LATER and "keras" not in sys.modules:
+            stack.callback(_once_imported("keras", take_away))
+        else:
+            take_away()
         return _from_file(target.place) if target.is_file else _from_path(target.place)
+
+
+def _once_imported(name: str, then: Callable[[], None]) -> Callable[[], None]:
+    """Do something as soon as a module has been imported, before whoever imports it goes on. What is returned ends the wait."""
+
+    class Finder(importlib.abc.MetaPathFinder):
+        def find_spec(self, wanted: str, path: Any, target: Any = None) -> Any:
+            if wanted != name:
+                return None
+            end()
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.loader is not None:
+                plain = spec.loader.exec_module
+
+                def execute(module: ModuleType) -> None:
+                    plain(module)
+                    then()
+
+                vars(spec.loader)["exec_module"] = execute
+            return spec
+
+    finder = Finder()
+
+    def end() -> None:
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
+
+    sys.meta_path.insert(0, finder)
+    return end
 
 
 def _prepared(target: Target) -> Backend:
@@ -209,24 +260,27 @@ def _from_path(place: str) -> ModuleType:
 
 
 @contextmanager
-def _forbidden(names: tuple[str, ...], importing: bool = False) -> Iterator[None]:
-    """Calls that would train, or predict, stop."""
+def forbidden(names: tuple[str, ...] = _TRAININGS, importing: bool = False) -> Iterator[None]:
+    """Calls that would train, or predict, stop by `RanError`."""
     keras = sys.modules.get("keras")
     if keras is None:
         yield
         return
-    kept = {name: getattr(keras.Model, name) for name in names}
+    model = keras.Model
+    kept = {name: vars(model)[name] for name in names if name in vars(model)}
     for name in names:
 
         def stop(*_: Any, _name: str = name, **__: Any) -> None:
-            raise _Ran(f"model.{_name}()", not importing)
+            raise RanError(f"model.{_name}()", not importing)
 
-        setattr(keras.Model, name, stop)
+        setattr(model, name, stop)
     try:
         yield
     finally:
+        for name in names:
+            delattr(model, name)
         for name, method in kept.items():
-            setattr(keras.Model, name, method)
+            setattr(model, name, method)
 
 
 def _made(target: Target, value: Any, weights: bool) -> Any:

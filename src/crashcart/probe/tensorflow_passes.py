@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from crashcart.graph import Graph, Variable
+from crashcart.probe.tensorflow_sizes import variable_bytes
 from crashcart.probe.tensorflow_trace import Trace
 from crashcart.probe.tensorflow_twin import twin
 
@@ -56,11 +57,3 @@ class Passes:
 def pass_batch(batch: int, passes: int) -> int:
     """The largest of the passes."""
     return -(-batch // passes)
-
-
-def variable_bytes(variable: Any) -> int:
-    """What a Keras variable takes."""
-    import numpy as np
-    import tensorflow as tf
-
-    return int(np.prod(variable.shape, dtype=np.int64)) * int(tf.as_dtype(variable.dtype).size)

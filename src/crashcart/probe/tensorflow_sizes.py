@@ -1,7 +1,7 @@
-"""How large the weights of a model are once they are quantised or pruned.
+"""How large the variables of a model are, and its weights once they are quantised or pruned.
 
-Covers: the rules of TensorFlow Lite's converter, and the size of a half-empty kernel once it is compressed, on shapes
-alone.
+Covers: a variable of any type, the slots of a model's optimizers; the rules of TensorFlow Lite's converter, and the size of
+a half-empty kernel once it is compressed, on shapes alone.
 Does not cover: running the converter (tests do, on small models), and its file's own overhead of some kilobytes.
 """
 
@@ -16,6 +16,21 @@ from typing import Any
 LEAST_ITEMS = 1024
 # gzip on float32 weights saves about 8 % (the exponents); of the zeros that pruning leaves, a bit or so each remains.
 PACKED, ZERO_BITS = 0.93, 1.6
+
+
+def variable_bytes(variable: Any) -> int:
+    """What a variable of Keras or of TensorFlow holds; its type may be one whose name is not its size (float8_e4m3fn)."""
+    import tensorflow as tf
+
+    return int(prod(variable.shape) * tf.as_dtype(variable.dtype).size)
+
+
+def slots(model: Any) -> list[Any]:
+    """The variables of the model's optimizers; a model with a step of its own may have several."""
+    import keras
+
+    kept = [each for each in vars(model).values() if isinstance(each, keras.optimizers.Optimizer)]
+    return [variable for optimizer in kept for variable in optimizer.variables]
 
 
 @dataclass(frozen=True, slots=True)

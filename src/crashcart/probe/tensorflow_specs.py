@@ -81,12 +81,10 @@ def _from_example(model: Any, given: Any) -> tuple[Any, ...]:
     import keras
     import tensorflow as tf
 
-    if isinstance(given, tf.data.Dataset):
+    if isinstance(given, (tf.data.Dataset, tf.data.Iterator)):
         return _unpacked(model, tf.nest.map_structure(_open_batch, given.element_spec))
     if isinstance(given, keras.utils.PyDataset):
         given = given[0]
-    elif inspect.isgenerator(given):
-        given = next(given)
     return _unpacked(model, tf.nest.map_structure(_without_batch, given))
 
 

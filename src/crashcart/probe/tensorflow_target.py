@@ -20,12 +20,7 @@ from crashcart.errors import UsageError
 
 _SAVED = (".keras", ".h5", ".hdf5")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
-_SETS_BACKEND = re.compile(
-    r"""^[ \t]*(?:os\.)?environ(?:\[\s*["']KERAS_BACKEND["']\s*\]\s*=|(?P<unless>\.setdefault)\(\s*["']KERAS_BACKEND["']\s*,)"""
-    r"""\s*["'](?P<name>\w+)["']""",
-    re.MULTILINE,
-)
-_MENTIONS_BACKEND = re.compile(r"KERAS_BACKEND|set_backend")
+_BACKEND = "KERAS_BACKEND"
 _EXAMPLE = "Such as train.py:build_model."
 
 
@@ -145,12 +140,45 @@ def _origin(module: str) -> Path | None:
 
 
 def backend_named_in(source: str) -> Backend:
-    """Which backend the source sets for Keras."""
-    found = list(_SETS_BACKEND.finditer(source))
-    if not found:
-        return Backend.LATER if _MENTIONS_BACKEND.search(source) else Backend.OPEN
-    if len({each["name"] for each in found}) > 1:
-        return Backend.LATER
-    if found[0]["unless"] and "KERAS_BACKEND" in os.environ:
+    """Which backend the source sets for Keras. Comments and docstrings set none."""
+    try:
+        found = [each for node in ast.walk(ast.parse(source)) for each in _settings(node)]
+    except (SyntaxError, ValueError):  # it will not run either
         return Backend.OPEN
-    return Backend.TENSORFLOW if found[0]["name"] == "tensorflow" else Backend.OTHER
+    if not found:
+        return Backend.OPEN
+    if None in found or len({value for value, _ in filter(None, found)}) > 1:
+        return Backend.LATER
+    value, unless = found[0] or ("", False)
+    if unless and _BACKEND in os.environ:
+        return Backend.OPEN
+    return Backend.TENSORFLOW if value == "tensorflow" else Backend.OTHER
+
+
+def _settings(node: ast.AST) -> list[tuple[str, bool] | None]:
+    """The backends that this node alone sets, and whether only where none is set yet; None for one that it does not spell out."""
+    if isinstance(node, ast.Assign) and any(_is_entry(each) for each in node.targets):
+        return [_spelled(node.value, False)]
+    if isinstance(node, ast.Dict):
+        return [None for key in node.keys if _is_name(key)]
+    if not isinstance(node, ast.Call):
+        return []
+    called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    if called == "setdefault" and len(node.args) == 2 and _is_name(node.args[0]):
+        return [_spelled(node.args[1], True)]
+    named = any(each.arg == _BACKEND for each in node.keywords) or (
+        called == "putenv" and any(map(_is_name, node.args))
+    )
+    return [None] if named or called == "set_backend" else []
+
+
+def _is_entry(target: ast.expr) -> bool:
+    return isinstance(target, ast.Subscript) and _is_name(target.slice)
+
+
+def _is_name(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value == _BACKEND
+
+
+def _spelled(value: ast.expr, unless: bool) -> tuple[str, bool] | None:
+    return (value.value, unless) if isinstance(value, ast.Constant) and isinstance(value.value, str) else None

@@ -18,6 +18,7 @@ from crashcart.graph import Graph, Variable
 from crashcart.probe.tensorflow_graph import Reader, dismantled
 from crashcart.probe.tensorflow_lines import Lines
 from crashcart.probe.tensorflow_load import NeedsWeightsError
+from crashcart.probe.tensorflow_sizes import slots
 from crashcart.probe.tensorflow_specs import outputs
 from crashcart.probe.tensorflow_updates import Kind, NotAlikeError, completed, traced_once
 from crashcart.probe.tensorflow_weights import WeightsReadError, unallocated
@@ -206,7 +207,7 @@ def _variables(model: Any, graph: Any) -> tuple[tuple[Variable, ...], dict[int, 
     place = {handle: number for number, handle in enumerate(handles)}
     read = sorted(graph.variables, key=lambda each: place.get(id(each.handle), len(place)))
     made = [(each.value, "weights") for each in model.weights]
-    made += [(each.value, "optimizer") for each in _slots(model)]
+    made += [(each.value, "optimizer") for each in slots(model)]
     made += [(each.value, "other") for each in model.variables]
     made += [(each, "other") for each in read]
     found: dict[str, Variable] = {}
@@ -218,14 +219,6 @@ def _variables(model: Any, graph: Any) -> tuple[tuple[Variable, ...], dict[int, 
         drawn = kind == "weights" and (variable.shape.rank or 0) > 1
         found[name] = Variable(name, variable.shape.num_elements() * variable.dtype.size, kind, drawn)
     return tuple(found.values()), names
-
-
-def _slots(model: Any) -> list[Any]:
-    """The variables of the model's optimizers; a model with a step of its own may have several."""
-    import keras
-
-    kept = [each for each in vars(model).values() if isinstance(each, keras.optimizers.Optimizer)]
-    return [variable for optimizer in kept for variable in optimizer.variables]
 
 
 def _whole(graph: Any) -> tuple[Any, list[str]]:

@@ -16,6 +16,7 @@ from typing import Any
 from crashcart.errors import UsageError
 from crashcart.probe import tensorflow_load
 from crashcart.probe.own_memory import forget_peak, status_bytes
+from crashcart.probe.tensorflow_sizes import variable_bytes
 from crashcart.probe.tensorflow_specs import SpecsNeededError, described
 
 # The rows that are kept of an example batch; they are repeated to make a batch of any size.
@@ -87,8 +88,8 @@ class Trial:
 
         slots = getattr(getattr(self._model, "optimizer", None), "variables", ())
         return {
-            "weights": sum(_variable_bytes(each) for each in self._model.weights),
-            "optimizer": sum(_variable_bytes(each) for each in slots),
+            "weights": sum(variable_bytes(each) for each in self._model.weights),
+            "optimizer": sum(variable_bytes(each) for each in slots),
             "input": sum(_example_bytes(each) for each in tf.nest.flatten(self._specs)),
             "gpus": len(tf.config.list_logical_devices("GPU")),
         }
@@ -191,10 +192,6 @@ def _forget_device_peak() -> None:
         tf.config.experimental.reset_memory_stats(_device())
     except ValueError:
         return
-
-
-def _variable_bytes(variable: Any) -> int:
-    return int(variable.value.shape.num_elements() * variable.value.dtype.size)
 
 
 def _example_bytes(spec: Any) -> int:

@@ -18,8 +18,8 @@ from typing import Any
 from crashcart.errors import CrashcartError
 from crashcart.graph import Graph
 from crashcart.probe import tensorflow_rebuilt as rebuilt
-from crashcart.probe.tensorflow_passes import Passes, pass_batch, traced, variable_bytes
-from crashcart.probe.tensorflow_sizes import Size, pruned, tflite
+from crashcart.probe.tensorflow_passes import Passes, pass_batch, traced
+from crashcart.probe.tensorflow_sizes import Size, pruned, tflite, variable_bytes
 from crashcart.probe.tensorflow_specs import batch_specs
 from crashcart.probe.tensorflow_twin import passes_of, twin
 from crashcart.probe.tensorflow_weights import unallocated

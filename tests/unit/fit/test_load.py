@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +112,47 @@ def test_a_file_for_another_backend_is_refused_before_it_runs(tmp_path: Path) ->
     error = refused(written(tmp_path, text) + ":build")
     assert isinstance(error, CannotCheckError)
     assert "another backend" in str(error)
+
+
+TRAINS = """import keras, numpy as np
+model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+model.compile("sgd", "mse")
+model.fit(np.zeros((2, 2)), np.zeros((2, 2)))
+"""
+
+
+def test_a_file_that_only_mentions_the_backend_may_not_train(tmp_path: Path) -> None:
+    error = refused(written(tmp_path, "# KERAS_BACKEND is left alone\n" + TRAINS) + ":model")
+    assert "calls model.fit() while it is imported (written.py:5)" in str(error)
+
+
+def test_a_file_that_chooses_its_backend_may_not_train_once_keras_is_there(tmp_path: Path) -> None:
+    chooses = 'import os\nos.environ["KERAS_BACKEND"] = "".join(["tensor", "flow"])\n'
+    target = written(tmp_path, chooses + TRAINS) + ":model"
+    code = (
+        "import sys\nfrom crashcart.probe.tensorflow_load import load\nassert 'keras' not in sys.modules\n"
+        f"try:\n    load({target!r}, weights=False)\nexcept Exception as error:\n    print(error)\n"
+        "assert 'fit' not in vars(sys.modules['keras'].Model)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert "calls model.fit() while it is imported (written.py:6)" in done.stdout
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_generator_that_comes_with_a_model_is_asked_once(tmp_path: Path) -> None:
+    _, given = load(written(tmp_path, TRAINS[: TRAINS.index("model.fit")] + GENERATES) + ":build", weights=False)
+    assert [each.shape for each in given] == [(3, 2), (3, 2)]
+    assert "gives nothing" in str(refused(str(tmp_path / "written.py") + ":empty"))
+
+
+GENERATES = """
+def build():
+    return model, ((np.zeros((each, 2)), np.zeros((each, 2))) for each in (3, 4))
+
+
+def empty():
+    return model, iter(())
+"""
 
 
 def test_a_module_is_named_by_its_dotted_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,15 @@ def test_the_backend_that_a_file_sets_is_seen_without_running_it(monkeypatch: py
     assert backend_named_in("import keras\n") is Backend.OPEN
     assert backend_named_in(sets.format("tensorflow")) is Backend.TENSORFLOW
     assert backend_named_in(sets.format("jax")) is Backend.OTHER
-    assert backend_named_in("# " + unless) is Backend.LATER  # only running it would tell
+    for mention in ("# " + unless, f"'''Needs {unless}'''", 'print(os.environ.get("KERAS_BACKEND"))', "def build(:"):
+        assert backend_named_in(mention) is Backend.OPEN
+    for unclear in (
+        "keras.config.set_backend(x)",
+        "os.environ.update(KERAS_BACKEND=x)",
+        'e |= {"KERAS_BACKEND": "jax"}',
+    ):
+        assert backend_named_in(unclear) is Backend.LATER  # only running it would tell
+    assert backend_named_in(sets.format("jax") + sets.format("tensorflow")) is Backend.LATER
     assert backend_named_in('os.environ["KERAS_BACKEND"] = choose()\n') is Backend.LATER
     assert backend_named_in(unless) is Backend.OTHER
     monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
