@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.fit.host import key, machine, stored, traced, versions
 from bench.fit.manifest import PHASES, Subject
-from bench.report import table
+from bench.report import table, write_section
 from crashcart.fit import host
 
 FACTS = Path(host.__file__).with_name("host.json")
@@ -32,6 +32,9 @@ COVERED_BELOW = 0.9
 # Elsewhere (other kernels, another allocator, many more cores) nothing was measured: a guess, on each side.
 ELSEWHERE = 0.25
 MOST_TIMES_CORES = 4
+NOTE = f"""What a process grows by on the host, over the moment before the model is built, within {host.STEPS} steps (VmHWM). "Family
+left out" is judged by the coefficients and bounds of the other families alone. These are the rows that the estimate is fitted to now;
+the rows of "Will it fit" are those of the facts at that time."""
 Row = dict[str, Any]
 
 
@@ -44,6 +47,7 @@ def calibrate(subjects: Sequence[Subject], folder: Path, write: bool) -> None:
         print(line(row))
     if write:
         FACTS.write_text(json.dumps(facts(rows), indent=1) + "\n", encoding="utf-8")
+        write_section("Growth on the host", "make calibrate", f"{summary(rows)}\n\n{NOTE}")
 
 
 def described(subject: Subject, folder: Path) -> list[Row]:
