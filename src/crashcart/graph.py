@@ -66,3 +66,10 @@ class Graph:
     results: tuple[tuple[int, int], ...] = ()
     functions: Mapping[str, Graph] = field(default_factory=dict)
     variables: tuple[Variable, ...] = ()
+    traced: int = 0
+    """How many operations were traced, before TensorFlow's optimizer; 0 where that is not known."""
+
+    @property
+    def operations(self) -> int:
+        """What the process that traces it pays for: operations as traced, those of functions included."""
+        return max(self.traced, sum(len(each.nodes) for each in (self, *self.functions.values())))

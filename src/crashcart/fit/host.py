@@ -94,8 +94,7 @@ def parts(graph: Graph, phase: str, cores: int) -> Parts:
         trials.append((built_bytes, heap.most_used_bytes, heap.peak_bytes - heap.most_used_bytes))
         operations += walk.operations
     built, live, slack = (sum(each) // len(trials) for each in zip(*trials, strict=True))
-    nodes = sum(len(each.nodes) for each in (graph, *graph.functions.values()))
-    return Parts(built, live, slack, nodes)
+    return Parts(built, live, slack, graph.operations)
 
 
 class _Touching(Walk):

@@ -60,6 +60,7 @@ class Trace:
         if len(whole.node) > MOST_OPTIMIZED:
             self.notes += (f"a step of {len(whole.node)} operations is read without TensorFlow's optimizer",)
             gc.collect()  # the graph in Python is of hundreds of megabytes then
+        self._operations = len(whole.node) + sum(len(each.node_def) for each in whole.library.function)
         reader = Reader(_optimized(whole, kept), inputs, results)
         del whole
         lines = Lines(lambda batch: completed(reader.read(batch), kinds, names, reader.places))
@@ -71,7 +72,7 @@ class Trace:
         """The step at that batch."""
         with _uncollected():
             found = self._lines.at(batch)
-        return Graph(found.nodes, found.arguments, found.results, found.functions, self._variables)
+        return Graph(found.nodes, found.arguments, found.results, found.functions, self._variables, self._operations)
 
 
 def check_traceable(model: Any, phase: str) -> None:

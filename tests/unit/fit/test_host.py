@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -172,3 +173,9 @@ def test_a_real_model_grows_by_about_as_much() -> None:
     )
     grown, low, high = json.loads(done.stdout.splitlines()[-1])
     assert low * 0.6 < grown < high * 1.4
+
+
+def test_the_operations_as_traced_count_not_those_that_the_optimizer_leaves() -> None:
+    read = chain(1, 16)
+    assert host.parts(replace(read, traced=5000), "predict", 2).operations == 5000
+    assert host.parts(replace(read, traced=1), "predict", 2).operations == len(read.nodes)
