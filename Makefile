@@ -26,9 +26,10 @@ $(READY): pyproject.toml setup.py $(wildcard src/crashcart/record/native/*.[ch] 
 demo: $(READY) ## kill three real TensorFlow programs and show the verdicts
 	$(BIN)/python bench/demo.py
 
-test: $(READY) ## run all tests, two files at a time; those in a browser skip where the extension cannot be built
+test: $(READY) ## run all tests, two files at a time, then those that need the machine alone; those in a browser skip where the extension cannot be built
 	-@$(MAKE) --no-print-directory lab
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not alone"
+	$(BIN)/python -m pytest -m alone
 
 lab: $(READY) ## build the JupyterLab extension (needs Node; tools/system-packages installs it) and link it into .venv
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(LAB_BUILT); \

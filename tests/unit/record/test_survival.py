@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from crashcart.blackbox.read import read_recording
 from crashcart.why import explain
 from crashcart.why.collect import collect
@@ -67,6 +69,7 @@ def test_a_running_program_can_be_asked_about(crashcart: Crashcart) -> None:
     assert evidence.ending.kind == "running"
 
 
+@pytest.mark.alone
 def test_both_killed_at_any_moment_leave_a_readable_recording(crashcart: Crashcart, tmp_path: Path) -> None:
     """200 moments, from the first milliseconds (no folder yet, a half-made one) to the middle of the work."""
     chance = random.Random(20)

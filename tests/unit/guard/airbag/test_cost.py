@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from airbag_rig import PROGRAMS, Guard, Rig, compile_into, run
 
+pytestmark = pytest.mark.alone
 ROUNDS = 4
 SMALL_NS_ADDED, LARGE_NS_ADDED = 8, 250  # several times what was measured: other programs share the machine
 
