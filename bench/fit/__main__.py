@@ -13,20 +13,17 @@ constants of the estimate were set with the families of `TUNED` in sight; the ot
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from bench.fit.children import answers, made, say
 from bench.fit.manifest import PHASES, SUBJECTS, TUNED, Subject
 from bench.fit.truth import keep, key, measured, missing, stored
 from bench.report import table, write_section
 
-MARK = "estimate "
 GIANT = Path(__file__).resolve().parents[2] / "tests" / "unit" / "fit" / "programs" / "decoder.py"
 Row = dict[str, Any]
 
@@ -96,16 +93,7 @@ def estimated(subject: Subject, phase: str) -> list[Row]:
 
 def _answers(call: str) -> list[Row]:
     """What a function of this module says in a child of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"import bench.fit.__main__ as bench; bench.{call}"],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=1800,
-    )
-    if done.returncode:
-        print(f"{call}: the child ended with {done.returncode}", flush=True)
-    return [json.loads(line.removeprefix(MARK)) for line in done.stdout.splitlines() if line.startswith(MARK)]
+    return answers("bench.fit.__main__", call)[0]
 
 
 def child(name: str, phase: str) -> None:
@@ -122,8 +110,7 @@ def child(name: str, phase: str) -> None:
     estimator = Estimator(model, given, _request(phase, subject.batches[0]), lambda _: None)
     first = estimator.step()
     grown = status("VmHWM") - before
-    made = getattr(zoo, name)()
-    plain, data = made if isinstance(made, tuple) else (made, None)
+    plain, data = made(name)
     costs = {"seconds": first.seconds, "keras_seconds": keras_seconds(plain, data, phase), "grown": grown}
     for batch in subject.batches:
         found = first if batch == first.batch else estimator.at(batch)
@@ -131,7 +118,7 @@ def child(name: str, phase: str) -> None:
         row |= {"low": found.low_bytes, "high": found.high_bytes}
         if found.host is not None:
             row |= {"host": found.host.bytes, "host_low": found.host.low_bytes, "host_high": found.host.high_bytes}
-        print(MARK + json.dumps(row | costs | naive(plain, phase, batch)), flush=True)
+        say(row | costs | naive(plain, phase, batch))
 
 
 def giants() -> str:
@@ -156,7 +143,7 @@ def giant(phase: str) -> None:
     found = Estimator(model, given, _request(phase, 1), lambda _: None).step()
     count = sum(each.value.shape.num_elements() for each in model.weights)
     row = {"parameters": count, "estimate": found.peak_bytes, "seconds": found.seconds}
-    print(MARK + json.dumps(row | {"grown": status("VmHWM") - before}), flush=True)
+    say(row | {"grown": status("VmHWM") - before})
 
 
 def _request(phase: str, batch: int) -> Row:
@@ -176,11 +163,11 @@ def _warm(phase: str) -> None:
 
 def keras_seconds(model: Any, given: Any, phase: str) -> float:
     """What Keras needs before its first step runs: the first call, less a later one, at a batch of two."""
-    from bench.fit.truth import _batches
+    from bench.fit.children import dataset
     from crashcart.probe.tensorflow_specs import batch_specs
 
     specs = batch_specs(model, given, phase)
-    iterator = _batches(specs, 2)
+    iterator = iter(dataset(specs, 2))
     began_s = time.monotonic()
     if phase == "train":
         model._symbolic_build(data_batch=specs)

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.fit.children import versions
 from bench.fit.manifest import PHASES, SUBJECTS, Subject
-from bench.fit.truth import versions
 from crashcart.cli.fit_trial import verified
 from crashcart.errors import CrashcartError
 from crashcart.step import Verified

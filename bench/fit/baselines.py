@@ -10,23 +10,21 @@ are those of `bench.fit.truth`; results are kept in `baselines.json`.
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from bench.fit.__main__ import naive
 from bench.fit.asked import Store, chosen, parser
+from bench.fit.children import answers, made, say
 from bench.fit.manifest import SUBJECTS, Subject
 from bench.fit.truth import key as truth_key
 from bench.fit.truth import stored as truths
 from bench.report import table, write_section
 
 STORE = Path(__file__).parent / "baselines.json"
-MARK = "baseline "
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 WAYS = {"grappler": "grappler", "times_four": "4 × weights", "outputs": "sum of layer outputs"}
 
@@ -53,32 +51,20 @@ def main() -> int:
 
 
 def asked(subject: Subject, phase: str) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [sys.executable, "-c", f"from bench.fit.baselines import child; child({subject.name!r}, {phase!r})"],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=1800,
-    )
-    if done.returncode:
-        print(f"{subject.name} {phase}: the child ended with {done.returncode}", flush=True)
-    return [json.loads(each.removeprefix(MARK)) for each in done.stdout.splitlines() if each.startswith(MARK)]
+    return answers("bench.fit.baselines", f"child({subject.name!r}, {phase!r})")[0]
 
 
 def child(name: str, phase: str) -> None:
     """In the child: trace at each batch, ask grappler."""
-    from bench.fit import zoo
-
     subject = next(each for each in SUBJECTS if each.name == name)
-    made = getattr(zoo, name)()
-    model, given = made if isinstance(made, tuple) else (made, None)
+    model, given = made(name)
     for batch in subject.batches:
         row = {"name": name, "phase": phase, "batch": batch, **naive(model, phase, batch)}
         try:
             row["grappler"] = grappler_bytes(model, given, phase, batch)
         except Exception as error:
             row |= {"grappler": None, "why": f"{type(error).__name__}: {error}"[:300]}
-        print(MARK + json.dumps(row), flush=True)
+        say(row)
 
 
 def grappler_bytes(model: Any, given: Any, phase: str, batch: int) -> int:

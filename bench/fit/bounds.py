@@ -15,13 +15,13 @@ import math
 import os
 import pickle
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.fit.children import answers, made
 from bench.fit.manifest import PHASES, SUBJECTS, Subject
 from bench.fit.truth import key, stored
 from bench.report import table
@@ -102,21 +102,18 @@ def graph_of(subject: Subject, phase: str, batch: int, folder: Path) -> Graph | 
     """The graph at a batch, traced in a child where it is not kept; None where that failed."""
     path = folder / f"{subject.name}-{phase}-{batch}.pkl"
     if not path.exists():
-        code = f"from bench.fit.bounds import child; child({subject.name!r}, {phase!r}, {str(folder)!r})"
-        subprocess.run([sys.executable, "-c", code], env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}, timeout=1800)
+        answers("bench.fit.bounds", f"child({subject.name!r}, {phase!r}, {str(folder)!r})")
     found: Graph | None = pickle.loads(path.read_bytes()) if path.exists() else None
     return found
 
 
 def child(name: str, phase: str, folder: str) -> None:
     """In the child: trace, and keep the graph at each batch."""
-    from bench.fit import zoo
     from crashcart.probe.tensorflow_specs import batch_specs
     from crashcart.probe.tensorflow_trace import Trace
 
     subject = next(each for each in SUBJECTS if each.name == name)
-    made = getattr(zoo, name)()
-    model, given = made if isinstance(made, tuple) else (made, None)
+    model, given = made(name)
     trace = Trace(model, batch_specs(model, given, phase), phase)
     for batch in subject.batches:
         (Path(folder) / f"{name}-{phase}-{batch}.pkl").write_bytes(pickle.dumps(trace.at(batch)))

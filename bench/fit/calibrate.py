@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.fit.host import key, machine, stored, traced, versions
+from bench.fit.children import versions
+from bench.fit.host import key, machine, stored, traced
 from bench.fit.manifest import PHASES, Subject
 from bench.report import table, write_section
 from crashcart.fit import host

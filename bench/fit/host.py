@@ -15,19 +15,18 @@ import json
 import os
 import pickle
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from bench.fit.children import answers, dataset, made, say, versions
 from bench.fit.manifest import PHASES, SUBJECTS, Subject
-from bench.group import enter, memory_group
 from crashcart.fit.host import STEPS
 
 STORE = Path(__file__).parent / "host_truths.json"
 LIMIT_MB = 6000
-MARK = "grown "
+NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
 
 
 def main() -> int:
@@ -75,14 +74,12 @@ def traced(subject: Subject, folder: Path) -> Path:
     """The steps of a model as plain data, and what its batches look like; traced in a child, once."""
     path = folder / f"{subject.name}.pickle"
     if not path.exists():
-        code = f"from bench.fit.host import trace; trace({subject.name!r}, {str(path)!r})"
-        subprocess.run([sys.executable, "-c", code], env=environment(), check=True, timeout=1800)
+        answers("bench.fit.host", f"trace({subject.name!r}, {str(path)!r})", variables=NO_GPU)
     return path
 
 
 def trace(name: str, path: str) -> None:
     """In the child: trace both phases, at each batch."""
-    from bench.fit import zoo
     from bench.fit.__main__ import naive
     from crashcart.probe.tensorflow_specs import batch_specs
     from crashcart.probe.tensorflow_trace import Trace
@@ -90,8 +87,7 @@ def trace(name: str, path: str) -> None:
     subject = next(each for each in SUBJECTS if each.name == name)
     graphs, specs, others = {}, {}, {}
     for phase in PHASES:
-        made = getattr(zoo, name)()
-        model, given = made if isinstance(made, tuple) else (made, None)
+        model, given = made(name)
         specs[phase] = batch_specs(model, given, phase)
         step = Trace(model, specs[phase], phase)
         for batch in subject.batches:
@@ -104,31 +100,19 @@ def trace(name: str, path: str) -> None:
 def measured(name: str, phase: str, batch: int, traced_path: Path, limit_mb: int = LIMIT_MB) -> dict[str, Any] | None:
     """Run the model in a child, and read what it saw; None where it died."""
     specs = str(traced_path.with_suffix(".specs"))
-    with memory_group(limit_mb) as group:
-        done = subprocess.run(
-            [sys.executable, "-c", f"from bench.fit.host import child; child({name!r}, {phase!r}, {batch}, {specs!r})"],
-            env=environment(),
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: enter(group),
-            timeout=1800,
-        )
-    rows = [json.loads(line.removeprefix(MARK)) for line in done.stdout.splitlines() if line.startswith(MARK)]
-    if done.returncode or not rows:
-        print(f"{name} {phase} {batch}: the child ended with {done.returncode}", flush=True)
+    rows, code = answers(
+        "bench.fit.host", f"child({name!r}, {phase!r}, {batch}, {specs!r})", limit_mb, variables=NO_GPU
+    )
+    if code or not rows:
         return None
     return {"name": name, "phase": phase, "batch": batch, **rows[-1]}
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 def child(name: str, phase: str, batch: int, specs_path: str) -> None:
     """In the child: build the model and run it, as a user would."""
     import keras
 
-    from bench.fit import zoo
+    import bench.fit.zoo  # noqa: F401  (imported before the first look)
 
     specs = pickle.loads(Path(specs_path).read_bytes())["predict" if phase == "predict" else "train"]
     steps: list[int] = []
@@ -138,8 +122,7 @@ def child(name: str, phase: str, batch: int, specs_path: str) -> None:
     )
     before, before_file = status("VmRSS"), status("RssFile")
     Path("/proc/self/clear_refs").write_text("5")
-    made = getattr(zoo, name)()
-    model = made[0] if isinstance(made, tuple) else made
+    model, _ = made(name)
     built = status("VmHWM")
     run(model, phase, dataset(specs, batch), look)
     row = {
@@ -149,7 +132,7 @@ def child(name: str, phase: str, batch: int, specs_path: str) -> None:
         "step_bytes": [each - before for each in steps],
         "file_bytes": status("RssFile") - before_file,
     }
-    print(MARK + json.dumps(row), flush=True)
+    say(row)
     os._exit(0)
 
 
@@ -172,36 +155,8 @@ def status(name: str) -> int:
     raise KeyError(name)
 
 
-def dataset(specs: Any, batch: int) -> Any:
-    """Batches made one at a time, whose first dimension is not known before."""
-    import tensorflow as tf
-
-    def filled(count: Any, spec: Any) -> Any:
-        shape = tf.concat([[count], tf.constant(spec.shape[1:].as_list(), tf.int32)], 0)
-        value = tf.zeros(shape, spec.dtype) if spec.dtype.is_integer else tf.random.uniform(shape, dtype=spec.dtype)
-        return tf.ensure_shape(value, spec.shape)
-
-    def made(count: Any) -> Any:
-        return _tuples(tf.nest.map_structure(lambda spec: filled(count, spec), specs))
-
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return tf.data.Dataset.from_tensors(batch).repeat().map(made).with_options(options)
-
-
-def _tuples(structure: Any) -> Any:
-    """A dataset takes a list for one tensor."""
-    return tuple(_tuples(each) for each in structure) if isinstance(structure, (list, tuple)) else structure
-
-
 def key(name: str, phase: str, batch: int) -> str:
     return f"{name}/{phase}/{batch}/{versions()}/{machine()}"
-
-
-def versions() -> str:
-    from importlib.metadata import version
-
-    return f"tensorflow {version('tensorflow-cpu')}, keras {version('keras')}"
 
 
 def machine() -> str:

@@ -9,20 +9,17 @@ the upper bound of that batch.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.fit.host import environment, key, measured, stored, traced
+from bench.fit.children import answers, made, say
+from bench.fit.host import NO_GPU, key, measured, stored, traced
 from bench.fit.manifest import PHASES, SUBJECTS, Subject
 
 MORE = 2.0
 MOST_BYTES = 3 << 30
-MARK = "largest "
 
 
 def safety(subjects: Sequence[Subject], count: int, folder: Path) -> None:
@@ -45,26 +42,19 @@ def safety(subjects: Sequence[Subject], count: int, folder: Path) -> None:
 
 
 def sought(name: str, phase: str, limit_bytes: int) -> dict[str, Any]:
-    code = f"from bench.fit.host_safety import child; child({name!r}, {phase!r}, {limit_bytes})"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), stdout=subprocess.PIPE, text=True, check=True, timeout=1800
-    )
-    told = next(line for line in done.stdout.splitlines() if line.startswith(MARK))
-    found: dict[str, Any] = json.loads(told.removeprefix(MARK))
-    return found
+    rows, _ = answers("bench.fit.host_safety", f"child({name!r}, {phase!r}, {limit_bytes})", variables=NO_GPU)
+    return rows[0]
 
 
 def child(name: str, phase: str, limit_bytes: int) -> None:
     """In the child: trace, and seek the batch."""
-    from bench.fit import zoo
     from crashcart.fit.estimate import largest_batch
     from crashcart.fit.host import host_peak
     from crashcart.probe.tensorflow_specs import batch_specs
     from crashcart.probe.tensorflow_trace import Trace
 
     subject, cores = next(each for each in SUBJECTS if each.name == name), os.cpu_count() or 1
-    made = getattr(zoo, name)()
-    model, given = made if isinstance(made, tuple) else (made, None)
+    model, given = made(name)
     step = Trace(model, batch_specs(model, given, phase), phase)
 
     def high(batch: int) -> int:
@@ -72,4 +62,4 @@ def child(name: str, phase: str, limit_bytes: int) -> None:
 
     known = {batch: high(batch) for batch in subject.batches[:1]}
     batch = largest_batch(high, known, limit_bytes)
-    print(MARK + json.dumps({"batch": batch, "high_bytes": known.get(batch) or high(batch)}), flush=True)
+    say({"batch": batch, "high_bytes": known.get(batch) or high(batch)})

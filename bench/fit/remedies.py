@@ -9,15 +9,13 @@ model is traced and walked. The result is kept in `remedies.json`, and shown as 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from bench.fit.truth import LIMIT_MB, MARK, _peaks
-from bench.group import enter, memory_group
+from bench.fit.children import answers, made, say
+from bench.fit.truth import BFC, LIMIT_MB, peaks_of
 
 STORE = Path(__file__).parent / "remedies.json"
 MODELS = {"transformer": 32, "unet": 8, "autoencoder": 128}
@@ -64,27 +62,10 @@ def _keep(name: str, change: str, row: dict[str, Any]) -> None:
 
 
 def _run(kind: str, name: str, change: str) -> dict[str, Any]:
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
-    if kind == "measured":
-        environment |= {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB)}
-    with memory_group(LIMIT_MB + 2000) as group:
-        done = subprocess.run(
-            [sys.executable, "-c", f"from bench.fit.remedies import {kind}; {kind}({name!r}, {change!r})"],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: enter(group),
-            timeout=1200,
-        )
-    rows = [json.loads(line.removeprefix(MARK)) for line in done.stdout.splitlines() if line.startswith(MARK)]
-    return rows[0] if rows else {"why": f"the child ended with {done.returncode}"}
-
-
-def _model(name: str) -> tuple[Any, Any]:
-    from bench.fit import zoo
-
-    made = getattr(zoo, name)()
-    return made if isinstance(made, tuple) else (made, None)
+    rows, code = answers(
+        "bench.fit.remedies", f"{kind}({name!r}, {change!r})", LIMIT_MB + 2000, BFC if kind == "measured" else {}
+    )
+    return rows[0] if rows else {"why": f"the child ended with {code}"}
 
 
 def measured(name: str, change: str) -> None:
@@ -97,7 +78,7 @@ def measured(name: str, change: str) -> None:
 
     if change == "mixed_float16":
         keras.config.set_dtype_policy(change)
-    model, given = _model(name)
+    model, given = made(name)
     if change == "remat":
         model = remedy.remat(model)
     elif change.startswith("accumulation"):
@@ -107,8 +88,8 @@ def measured(name: str, change: str) -> None:
     elif change == "SGD":
         model.compile(keras.optimizers.SGD(), model._compile_loss._user_loss, metrics=["accuracy"])
     began_s = time.monotonic()
-    peaks, _ = _peaks(model, batch_specs(model, given, "train"), "train", MODELS[name])
-    print(MARK + json.dumps({"measured": max(peaks[1:]), "seconds": time.monotonic() - began_s}), flush=True)
+    peaks, _ = peaks_of(model, batch_specs(model, given, "train"), "train", MODELS[name])
+    say({"measured": max(peaks[1:]), "seconds": time.monotonic() - began_s})
 
 
 def estimated(name: str, _: str) -> None:
@@ -119,7 +100,7 @@ def estimated(name: str, _: str) -> None:
     from crashcart.probe.tensorflow_trace import Trace
     from crashcart.probe.tensorflow_variants import variants
 
-    model, given = _model(name)
+    model, given = made(name)
     rows: dict[str, Any] = {}
     offered = {each.name: each for each in variants(model, given, "train", None, MODELS[name], remedy)}
     for change in CHANGES:
@@ -135,7 +116,7 @@ def estimated(name: str, _: str) -> None:
         step = estimate(trace.at(batch), "train", batch, 2)
         rows[change] = {"estimated": step.peak_bytes, "low": step.low_bytes, "high": step.high_bytes}
         rows[change]["estimate_seconds"] = round(time.monotonic() - began_s, 1)
-    print(MARK + json.dumps(rows), flush=True)
+    say(rows)
 
 
 if __name__ == "__main__":

@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from bench.fit.children import answers, dataset, made, say, versions
 from bench.fit.manifest import PHASES, SUBJECTS, Subject
-from bench.group import enter, memory_group
 
 STORE = Path(__file__).parent / "truths.json"
 LIMIT_MB = 6000
 STEPS = 5
-MARK = "truth "
+BFC = {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB)}
 
 
 def main() -> int:
@@ -47,12 +45,6 @@ def key(name: str, phase: str, batch: int) -> str:
     return f"{name}/{phase}/{batch}/{versions()}"
 
 
-def versions() -> str:
-    from importlib.metadata import version
-
-    return f"tensorflow {version('tensorflow-cpu')}, keras {version('keras')}"
-
-
 def stored() -> dict[str, dict[str, Any]]:
     return json.loads(STORE.read_text(encoding="utf-8")) if STORE.exists() else {}
 
@@ -71,46 +63,27 @@ def keep(rows: list[dict[str, Any]]) -> int:
 
 def measured(subject: Subject, batch: int) -> list[dict[str, Any]]:
     """Run the model in a child and read what it saw."""
-    environment = {
-        **os.environ,
-        "TF_CPU_ALLOCATOR_USE_BFC": "1",
-        "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB),
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-    }
-    with memory_group(LIMIT_MB + 2000) as group:
-        done = subprocess.run(
-            [sys.executable, "-c", f"from bench.fit.truth import child; child({subject.name!r}, {batch})"],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: enter(group),
-            timeout=1800,
-        )
-    rows = [json.loads(line.removeprefix(MARK)) for line in done.stdout.splitlines() if line.startswith(MARK)]
-    if done.returncode:
-        print(f"{subject.name}: the child ended with {done.returncode}")
+    rows, _ = answers("bench.fit.truth", f"child({subject.name!r}, {batch})", LIMIT_MB + 2000, BFC)
     return rows
 
 
 def child(name: str, batch: int) -> None:
     """In the child: build the model, run it to predict and then to train."""
-    from bench.fit import zoo
     from crashcart.probe.tensorflow_specs import batch_specs
 
-    made = getattr(zoo, name)()
-    model, given = made if isinstance(made, tuple) else (made, None)
+    model, given = made(name)
     for phase in ("predict", "train"):
-        peaks, after = _peaks(model, batch_specs(model, given, phase), phase, batch)
+        peaks, after = peaks_of(model, batch_specs(model, given, phase), phase, batch)
         weights = sum(each.numpy().nbytes for each in model.variables)
         row = {"name": name, "phase": phase, "batch": batch, "peaks": peaks, "after": after, "weights": weights}
-        print(MARK + json.dumps(row | {"peak_bytes": max(peaks[1:])}), flush=True)
+        say(row | {"peak_bytes": max(peaks[1:])})
 
 
-def _peaks(model: Any, specs: Any, phase: str, batch: int) -> tuple[list[int], int]:
+def peaks_of(model: Any, specs: Any, phase: str, batch: int) -> tuple[list[int], int]:
     import tensorflow as tf
 
     device = "CPU:0"
-    iterator = _batches(specs, batch)
+    iterator = iter(dataset(specs, batch))
     if phase == "train":
         model._symbolic_build(data_batch=specs)
         model.train_function = model.train_function or model._make_function(model.train_step)
@@ -125,33 +98,6 @@ def _peaks(model: Any, specs: Any, phase: str, batch: int) -> tuple[list[int], i
             model.predict_function([next(iterator)])
         peaks.append(tf.config.experimental.get_memory_info(device)["peak"])
     return peaks, tf.config.experimental.get_memory_info(device)["current"]
-
-
-def _batches(specs: Any, batch: int) -> Any:
-    """Batches made one at a time, whose first dimension is not known before."""
-    import tensorflow as tf
-
-    def make(count: Any) -> Any:
-        return _tuples(tf.nest.map_structure(lambda spec: _made(count, spec), specs))
-
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return iter(tf.data.Dataset.from_tensors(batch).repeat().map(make).with_options(options))
-
-
-def _tuples(structure: Any) -> Any:
-    """A dataset takes a list for one tensor."""
-    if isinstance(structure, (list, tuple)):
-        return tuple(_tuples(each) for each in structure)
-    return structure
-
-
-def _made(count: Any, spec: Any) -> Any:
-    import tensorflow as tf
-
-    shape = tf.concat([[count], tf.constant(spec.shape[1:].as_list(), tf.int32)], 0)
-    value = tf.zeros(shape, spec.dtype) if spec.dtype.is_integer else tf.random.uniform(shape, dtype=spec.dtype)
-    return tf.ensure_shape(value, spec.shape)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,6 @@ import sys
 import traceback
 from typing import Any
 
-import pytest
-
 from tests.conftest import ROOT
 
 MARK = "outcome "
@@ -50,11 +48,6 @@ def outcomes(module: str, timeout_s: float = 1500) -> dict[str, str | None]:
     lines = [line.removeprefix(MARK) for line in done.stdout.splitlines() if line.startswith(MARK)]
     found = {name: error for each in lines for name, error in json.loads(each).items()}
     return {each: found.get(each, f"the child ended before: {done.stdout[-3000:]}") for each in names(module)}
-
-
-def passed(outcome: str | None) -> None:
-    if outcome is not None:
-        pytest.fail(outcome, pytrace=False)
 
 
 def _run(module: str, only: list[str]) -> None:
