@@ -10,14 +10,14 @@ LAB_SOURCES := $(wildcard lab/*.json lab/core/*.json lab/src/*.ts lab/schema/* l
 
 CASES ?= ../shared/cases/dev.jsonl
 
-.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-doctor-real bench-fit calibrate docs clean
+.PHONY: help demo test lab lint format bench bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-doctor-real bench-fit bench-pipeline bench-data bench-leaks bench-leaks-cost calibrate docs clean
 
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
 
-$(READY): pyproject.toml setup.py $(wildcard src/crashcart/record/native/*.[ch] src/crashcart/guard/airbag/*.[ch])
+$(READY): pyproject.toml setup.py $(wildcard src/crashcart/record/native/*.[ch] src/crashcart/guard/airbag/*.[ch] src/crashcart/probe/native_files/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -e '.[test,lint,bench]'
@@ -28,7 +28,7 @@ demo: $(READY) ## kill three real TensorFlow programs and show the verdicts
 
 test: $(READY) ## run all tests, two files at a time, then those that need the machine alone; those in a browser skip where the extension cannot be built
 	-@$(MAKE) --no-print-directory lab
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not alone"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
 	$(BIN)/python -m pytest -m alone
 
 lab: $(READY) ## build the JupyterLab extension (needs Node; tools/system-packages installs it) and link it into .venv
@@ -50,7 +50,7 @@ format: $(READY) ## let ruff format the code
 	$(BIN)/ruff check --fix src tests bench
 	$(BIN)/ruff format src tests bench
 
-bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-fit ## run every benchmark and write docs/benchmarks.md
+bench: bench-deaths bench-overhead bench-survive bench-alarms bench-guard-cost bench-logs bench-notebooks bench-kernel-cost bench-doctor bench-fit bench-pipeline bench-data bench-leaks bench-leaks-cost ## run every benchmark and write docs/benchmarks.md
 
 bench-deaths: $(READY) ## the death bench: cause and line of each death, beside what others tell
 	$(BIN)/python -m bench.deaths
@@ -88,6 +88,23 @@ bench-fit: $(READY) ## true peaks of real models beside what is estimated; runs 
 	$(BIN)/python -m bench.fit.safety --write
 	$(BIN)/python -m bench.fit.largest --write
 
+bench-pipeline: $(READY) ## tf.data pipelines: what they hold beside what is estimated, which are killed; bounded ones in a budget, and their speed
+	$(BIN)/python -m bench.pipeline --write
+	$(BIN)/python -m bench.pipeline.bounded --write
+	$(BIN)/python -m bench.pipeline.bounded_speed --write
+
+bench-data: $(READY) ## damaged and clean files: what is found; speed beside others; a million files (needs a quiet machine)
+	$(BIN)/python -m bench.data --write
+	$(BIN)/python -m bench.data.speed --write
+	$(BIN)/python -m bench.data.many --write
+
+bench-leaks: $(READY) ## programs that leak and programs that do not: what is found, with line and holder; the smallest leaks; bad input
+	$(BIN)/python -m bench.leaks.truth
+	$(BIN)/python -m bench.leaks --write
+
+bench-leaks-cost: $(READY) ## what watching for leaks costs, in lockstep with plain runs, memray, tracemalloc and memory_profiler
+	$(BIN)/python -m bench.leaks.cost --write
+
 calibrate: $(READY) ## measure what processes grow by on the host, and fit the estimate of it to that
 	$(BIN)/python -m bench.fit.host --all --calibrate --write
 
@@ -95,4 +112,4 @@ docs: $(READY) ## generate docs/rules and docs/commands.md
 	$(BIN)/python -m docs.generate
 
 clean: ## remove the virtual environment and what was built
-	rm -rf $(VENV) build src/*.egg-info src/crashcart/record/native/*.so src/crashcart/guard/airbag/*.so $(LAB) lab/lib lab/node_modules
+	rm -rf $(VENV) build src/*.egg-info src/crashcart/record/native/*.so src/crashcart/guard/airbag/*.so src/crashcart/probe/native_files/*.so $(LAB) lab/lib lab/node_modules

@@ -1,6 +1,6 @@
 """Builds the native libraries of crashcart and ships what Jupyter looks for. The rest is said in pyproject.toml.
 
-Covers: plain shared libraries (no Python modules: they are preloaded into programs), built for `pip install`, editable
+Covers: plain shared libraries (no Python modules: they are preloaded into programs, or called by `ctypes`), built for `pip install`, editable
 installs and wheels. A machine without a compiler still gets the package, without the libraries. The setting that turns on
 the part inside Jupyter's server, and the JupyterLab extension where `make lab` has built it.
 Does not cover: other systems than Linux, where there is nothing to preload; building the extension, which needs Node.
@@ -18,6 +18,7 @@ from setuptools.command.build_ext import build_ext
 # The package that holds the sources and receives the library, and the library's name.
 NATIVE_LIBRARIES = {
     "crashcart.guard.airbag": "libcrashcart_airbag",
+    "crashcart.probe.native_files": "libcrashcart_files",
     "crashcart.record.native": "libcrashcart_recorder",
 }
 

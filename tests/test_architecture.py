@@ -15,6 +15,10 @@ CORE = {
     "ground",
     "installation",
     "cell",
+    "frame",
+    "growth",
+    "holding",
+    "life",
     "sample",
     "finding",
     "rule",
@@ -23,9 +27,13 @@ CORE = {
     "redact",
     "graph",
     "step",
+    "stages",
+    "sound",
+    "survey",
+    "trend",
 }
 TOOLS = {"probe", "blackbox", "report"}
-ROOMS = {"doctor", "fit", "guard", "record", "remedy", "why"}
+ROOMS = {"data", "doctor", "fit", "guard", "leaks", "pipeline", "record", "remedy", "why"}
 SHELLS = {"cli", "jupyter", "api", "__init__", "__main__"}
 LEVEL = {**dict.fromkeys(CORE, 0), **dict.fromkeys(TOOLS, 1), **dict.fromkeys(ROOMS, 2), **dict.fromkeys(SHELLS, 3)}
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -103,6 +111,16 @@ def test_the_watcher_loads_no_rule_and_no_formatter() -> None:
     loaded = loaded_after("import crashcart.cli.main, crashcart.cli.run, crashcart.record.session")
     assert not loaded & HEAVY
     assert not {name for name in loaded if name.startswith(("crashcart.why", "crashcart.report"))}
+
+
+def test_a_room_waits_for_the_sections_of_no_other_room() -> None:
+    rooms_own = {f"crashcart.{name}" for name in ("growth", "installation", "life", "stages", "step")}
+    loaded = loaded_after(
+        "import crashcart.cli.data_run, crashcart.report.json; from crashcart.data import rules; rules()"
+    )
+    assert not loaded & (HEAVY | rooms_own | {"shutil", "tempfile", "secrets"})
+    asked = loaded_after("from crashcart.evidence import Ending, Growth, Installation, PipelineMemory, StepPeak")
+    assert rooms_own <= asked
 
 
 def test_the_hook_needs_the_standard_library_alone() -> None:

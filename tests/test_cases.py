@@ -12,6 +12,9 @@ from tests.cases.loader import read_case
 CASES = Path(__file__).parent / "cases"
 ROOMS: dict[str, tuple[Rule, ...]] = {"W": load_rules("crashcart.why"), "D": load_rules("crashcart.doctor")}
 ROOMS["F"] = load_rules("crashcart.fit")
+ROOMS["P"] = load_rules("crashcart.pipeline")
+ROOMS["S"] = load_rules("crashcart.data")
+ROOMS["L"] = load_rules("crashcart.leaks")
 """The rules of each room by the letter of their codes."""
 RULES: dict[str, Rule] = {rule.code: rule for rules in ROOMS.values() for rule in rules}
 FOLDERS = sorted(path for path in CASES.glob("[A-Z]*-*") if path.is_dir())

@@ -11,7 +11,7 @@ from collections import Counter
 from bench import many
 from bench.deaths import runner, score
 from bench.deaths.death import Death
-from bench.deaths.manifest import DEATHS
+from bench.deaths.manifest import HERE
 from bench.deaths.score import Said
 from bench.report import table
 
@@ -24,7 +24,7 @@ def main() -> int:
         "--only-crashcart", action="store_true", help="leave out the runs of the others; writes nothing"
     )
     options = many.parse(parser)
-    rows = many.run(DEATHS, options, lambda death: measure(death, options.only_crashcart))
+    rows = many.run(HERE, options, lambda death: measure(death, options.only_crashcart))
     whole = not options.names and not options.only_crashcart
     many.publish("Deaths", "bench-deaths", summarise(rows), whole)
     return 0

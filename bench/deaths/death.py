@@ -11,11 +11,13 @@ afterwards: some of these programs leave workers behind.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from crashcart.finding import Cause
+from crashcart.probe.machine import read_machine
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE / "programs"
@@ -55,7 +57,14 @@ class Death:
     setup: Setup | None = None
     """Called with `tmp` before the run."""
     setup_note: str = ""
+    lacks: str = ""
+    """A flag that the processor must not have: with it the program does not die."""
     abnormal: bool = True
+
+    @property
+    def cannot_die_here(self) -> bool:
+        """Whether this processor runs the program to its end."""
+        return bool(self.lacks) and self.lacks in (read_machine(os.getpid()).cpu_flags or ())
 
     @property
     def program_path(self) -> Path:

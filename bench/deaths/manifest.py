@@ -19,3 +19,6 @@ DEATHS: tuple[Death, ...] = (
     *of_data_and_ends.DEATHS,
     *of_seeds.DEATHS,
 )
+
+HERE: tuple[Death, ...] = tuple(each for each in DEATHS if not each.cannot_die_here)
+"""Those that this processor dies of."""

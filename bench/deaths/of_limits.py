@@ -64,6 +64,7 @@ DEATHS: tuple[Death, ...] = (
         program="vector/similarity.py",
         setup=setups.compiled("vector/dot512.c", "libdot.so", "-O2", "-mavx512f"),
         setup_note=_NEEDS_NO_AVX512,
+        lacks="avx512f",
     ),
     Death(
         "avx512_at_import",
@@ -73,6 +74,7 @@ DEATHS: tuple[Death, ...] = (
         env={"PYTHONPATH": "{tmp}"},
         setup=setups.extension("fasttok/fasttok.c", "fasttok", "-O2", "-mavx512f"),
         setup_note=_NEEDS_NO_AVX512,
+        lacks="avx512f",
     ),
     Death(
         "old_protobuf",

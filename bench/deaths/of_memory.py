@@ -10,8 +10,13 @@ from crashcart.finding import Cause
 
 
 def _device(memory_mb: int) -> dict[str, str]:
-    """Put the CPU device on the allocator that GPUs use, with that much memory."""
-    return {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(memory_mb)}
+    """Put the CPU device on the allocator that GPUs use, with that much memory; without oneDNN's kernels, which no GPU has, and
+    which crash where they get no scratch."""
+    return {
+        "TF_CPU_ALLOCATOR_USE_BFC": "1",
+        "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(memory_mb),
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+    }
 
 
 DEATHS: tuple[Death, ...] = (

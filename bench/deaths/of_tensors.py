@@ -29,7 +29,7 @@ DEATHS: tuple[Death, ...] = (
     Death("gather_neighbours", Cause.VALUE_RANGE, 1),
     Death("second_gpu", Cause.DEVICE_PLACEMENT, 1),
     Death("memory_growth_first_gpu", Cause.DEVICE_PLACEMENT, 1, also_ok=(Cause.PYTHON_ERROR,)),
-    Death("channels_first", Cause.DEVICE_PLACEMENT, 1),
+    Death("channels_first", Cause.DEVICE_PLACEMENT, 1, env={"TF_ENABLE_ONEDNN_OPTS": "0"}),  # oneDNN's kernels can
     Death("eager_in_session", Cause.GRAPH_SESSION_MISUSE, 1),
     Death("tensor_out_of_scope", Cause.GRAPH_SESSION_MISUSE, 1),
     Death("numpy_in_map", Cause.GRAPH_SESSION_MISUSE, 1),

@@ -5,7 +5,8 @@
 Truths that are not in `truths.json` for these versions are measured first (`bench.fit.truth`); those of the host are taken where
 `bench.fit.host` has measured them. Each model and phase is estimated in a child of its own, as the command does it, at each batch.
 In the same child, what Keras itself needs for its first step is timed: the first call of its own step function, less a later
-one. Beside the estimate stand what people use today: four times the weights, the sum of the layers' outputs (with weights;
+one. Ours is all of it at the asked batch: specs, trace, TensorFlow's optimizer, device and host; the search for the largest batch,
+which the command makes where the memory is known, is told apart (`search_seconds`) and is not in it. Beside the estimate stand what people use today: four times the weights, the sum of the layers' outputs (with weights;
 three times the weights more to train), and the peak that grappler tells (`bench.fit.baselines`, where it has been asked). The
 constants of the estimate were set with the families of `TUNED` in sight; the others were not.
 """
@@ -23,6 +24,7 @@ from bench.fit.children import answers, made, say
 from bench.fit.manifest import PHASES, SUBJECTS, TUNED, Subject
 from bench.fit.truth import keep, key, measured, missing, stored
 from bench.report import table, write_section
+from crashcart.probe.onednn import without_onednn
 
 GIANT = Path(__file__).resolve().parents[2] / "tests" / "unit" / "fit" / "programs" / "decoder.py"
 Row = dict[str, Any]
@@ -93,7 +95,7 @@ def estimated(subject: Subject, phase: str) -> list[Row]:
 
 def _answers(call: str) -> list[Row]:
     """What a function of this module says in a child of its own."""
-    return answers("bench.fit.__main__", call)[0]
+    return answers("bench.fit.__main__", call, variables=without_onednn())[0]
 
 
 def child(name: str, phase: str) -> None:

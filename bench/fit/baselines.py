@@ -18,12 +18,15 @@ from typing import Any
 
 from bench.fit.__main__ import naive
 from bench.fit.asked import Store, chosen, parser
-from bench.fit.children import answers, made, say
-from bench.fit.manifest import SUBJECTS, Subject
+from bench.fit.children import made
+from bench.fit.forked import Say, heard
+from bench.fit.manifest import PHASES, SUBJECTS, Subject
 from bench.fit.truth import key as truth_key
 from bench.fit.truth import stored as truths
 from bench.report import table, write_section
 
+# For the batches of one model and phase.
+MOST_S = 600.0
 STORE = Path(__file__).parent / "baselines.json"
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 WAYS = {"grappler": "grappler", "times_four": "4 × weights", "outputs": "sum of layer outputs"}
@@ -46,19 +49,23 @@ def main() -> int:
                 print(line(rows[-1]), flush=True)
     print(summary(rows))
     if arguments.write:
-        write_section("Other estimates of the same steps", "python -m bench.fit.baselines", summary(rows))
+        body = f"{summary(rows)}\n\n{lacking(rows)}"
+        write_section("Other estimates of the same steps", "python -m bench.fit.baselines", body)
     return 0
 
 
 def asked(subject: Subject, phase: str) -> list[dict[str, Any]]:
-    return answers("bench.fit.baselines", f"child({subject.name!r}, {phase!r})")[0]
+    """A row for each batch that it was through with in time."""
+    rows, failed = heard(child, (subject.name, phase, subject.batches), {}, MOST_S)
+    if failed:
+        print(f"{subject.name} {phase}: {failed}", flush=True)
+    return rows
 
 
-def child(name: str, phase: str) -> None:
+def child(say: Say, name: str, phase: str, batches: tuple[int, ...]) -> None:
     """In the child: trace at each batch, ask grappler."""
-    subject = next(each for each in SUBJECTS if each.name == name)
     model, given = made(name)
-    for batch in subject.batches:
+    for batch in batches:
         row = {"name": name, "phase": phase, "batch": batch, **naive(model, phase, batch)}
         try:
             row["grappler"] = grappler_bytes(model, given, phase, batch)
@@ -142,6 +149,16 @@ def summary(rows: list[dict[str, Any]]) -> str:
                 most = errors[min(len(errors) - 1, int(0.9 * len(errors)))]
                 body.append([title, phase, str(len(errors)), f"{statistics.median(errors):.0%}", f"{most:.0%}"])
     return table(["way", "phase", "rows", "median error", "90th percentile"], body)
+
+
+def lacking(rows: list[dict[str, Any]]) -> str:
+    """Which rows there are not."""
+    known = {(row["name"], row["phase"], row["batch"]) for row in rows}
+    all_rows = [(each.name, phase, batch) for each in SUBJECTS for phase in PHASES for batch in each.batches]
+    names = {f"{name} ({phase})": None for name, phase, batch in all_rows if (name, phase, batch) not in known}
+    refused = [f"- {row['name']} ({row['phase']}, {row['batch']}): {row['why']}" for row in rows if row.get("why")]
+    found = [f"Not asked, or not through within {MOST_S:.0f} s: {', '.join(names)}."] if names else []
+    return "\n".join([*found, *(["", "Grappler could not:", "", *refused] if refused else [])])
 
 
 if __name__ == "__main__":

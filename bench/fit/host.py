@@ -23,10 +23,13 @@ from typing import Any
 from bench.fit.children import answers, dataset, made, say, versions
 from bench.fit.manifest import PHASES, SUBJECTS, Subject
 from crashcart.fit.host import STEPS
+from crashcart.probe.onednn import VARIABLE
 
 STORE = Path(__file__).parent / "host_truths.json"
 LIMIT_MB = 6000
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1"}
+TRACED = NO_GPU | {VARIABLE: "0"}
+"""As `crashcart fit` traces, whatever kernels the run takes."""
 
 
 def main() -> int:
@@ -74,7 +77,7 @@ def traced(subject: Subject, folder: Path) -> Path:
     """The steps of a model as plain data, and what its batches look like; traced in a child, once."""
     path = folder / f"{subject.name}.pickle"
     if not path.exists():
-        answers("bench.fit.host", f"trace({subject.name!r}, {str(path)!r})", variables=NO_GPU)
+        answers("bench.fit.host", f"trace({subject.name!r}, {str(path)!r})", variables=TRACED)
     return path
 
 
@@ -163,9 +166,10 @@ def machine() -> str:
     """What the growth depends on besides the versions: cores, the processor's kernels, the allocator."""
     from crashcart.fit.host import machine_kind
     from crashcart.probe.machine import read_machine
+    from crashcart.probe.onednn import takes_onednn
 
     flags = read_machine(os.getpid()).cpu_flags
-    return f"{os.cpu_count()} cores, {machine_kind(flags, os.confstr('CS_GNU_LIBC_VERSION'))}"
+    return f"{os.cpu_count()} cores, {machine_kind(flags, takes_onednn(flags), os.confstr('CS_GNU_LIBC_VERSION'))}"
 
 
 def stored() -> dict[str, dict[str, Any]]:

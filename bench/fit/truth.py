@@ -20,11 +20,12 @@ from typing import Any
 
 from bench.fit.children import answers, dataset, made, say, versions
 from bench.fit.manifest import PHASES, SUBJECTS, Subject
+from crashcart.probe.onednn import VARIABLE
 
 STORE = Path(__file__).parent / "truths.json"
 LIMIT_MB = 6000
 STEPS = 5
-BFC = {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB)}
+BFC = {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB), VARIABLE: "0"}
 
 
 def main() -> int:

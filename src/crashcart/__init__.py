@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crashcart.api import MemoryGuardError, doctor, fit, guard, largest_batch, note, recordings, run, why
+    from crashcart.cli.data_live import data
+    from crashcart.cli.leaks_live import LeakCallback, leaks
+    from crashcart.cli.leaks_step import step
+    from crashcart.cli.pipeline_functions import bounded, explain_errors, pipeline
     from crashcart.finding import Cause, Confidence, Finding, Report
 
 __version__ = "0.1.0"
@@ -19,15 +23,22 @@ __all__ = [
     "Cause",
     "Confidence",
     "Finding",
+    "LeakCallback",
     "MemoryGuardError",
     "Report",
+    "bounded",
+    "data",
     "doctor",
+    "explain_errors",
     "fit",
     "guard",
     "largest_batch",
+    "leaks",
     "note",
+    "pipeline",
     "recordings",
     "run",
+    "step",
     "why",
 ]
 
@@ -36,6 +47,10 @@ _HOMES = {
         ("MemoryGuardError", "doctor", "fit", "guard", "largest_batch", "run", "why", "recordings", "note"),
         "crashcart.api",
     ),
+    **dict.fromkeys(("bounded", "explain_errors", "pipeline"), "crashcart.cli.pipeline_functions"),
+    "data": "crashcart.cli.data_live",
+    **dict.fromkeys(("LeakCallback", "leaks"), "crashcart.cli.leaks_live"),
+    "step": "crashcart.cli.leaks_step",
     **dict.fromkeys(("Cause", "Confidence", "Finding", "Report"), "crashcart.finding"),
 }
 

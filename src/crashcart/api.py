@@ -1,7 +1,9 @@
 """The commands as functions, for Python and notebooks.
 
-Covers: `cc.run`, `cc.guard`, `cc.why`, `cc.doctor`, `cc.fit`, `cc.largest_batch`, `cc.recordings`, `cc.note`.
-Does not cover: the rooms themselves; this is a shell like the command line, and prints nothing by itself.
+Covers: `cc.run`, `cc.guard`, `cc.why`, `cc.doctor`, `cc.fit`, `cc.largest_batch`, `cc.recordings`, `cc.note`. Does not
+cover: `cc.data` (`cli/data_live.py`), `cc.leaks` and `cc.LeakCallback` (`cli/leaks_live.py`), `cc.step`, `cc.pipeline`,
+`cc.bounded` and `cc.explain_errors` (`cli/pipeline_functions.py`), or the rooms themselves; this is a shell like the
+command line, and prints nothing by itself.
 """
 
 from __future__ import annotations
@@ -225,8 +227,9 @@ def doctor(
 ) -> Explained:
     """Find what will fail in this environment, or in that of another interpreter, before it does.
 
-    The files are those of the command: a plan (requirements.txt, pyproject.toml, environment.yml) is judged instead of what is
-    installed, code (.py, .ipynb) is searched for devices. With `attempt`, the frameworks are imported in child processes too.
+    The files are those of the command: a plan (requirements.txt, pyproject.toml, environment.yml) is judged instead of
+    what is installed, code (.py, .ipynb) is searched for devices. With `attempt`, the frameworks are imported in child
+    processes too.
     """
     from crashcart.cli.doctor import examined
 
@@ -248,12 +251,13 @@ def fit(
     shapes: Sequence[Sequence[int]] | None = None,
     remedies: bool | None = None,
 ) -> Fitted:
-    """Estimate what one step of a model takes at a batch size, before anything of it is allocated; nothing of it is run.
+    """Estimate what one step of a model takes at a batch size, before anything of it is allocated; nothing of it is
+    run.
 
-    `model` is a Keras model, which stays as it is, or a function that returns one. `data` (a dataset, an example batch or
-    TensorSpecs) says what a batch looks like where the model does not. `memory` (`"16G"`, or bytes) and `gpu` (`"A100-40G"`)
-    name a machine that one does not have. `remedies`: whether to estimate what would help; by default, where it may not fit.
-    CrashcartError where it cannot be told.
+    `model` is a Keras model, which stays as it is, or a function that returns one. `data` (a dataset, an example batch
+    or TensorSpecs) says what a batch looks like where the model does not. `memory` (`"16G"`, or bytes) and `gpu`
+    (`"A100-40G"`) name a machine that one does not have. `remedies`: whether to estimate what would help; by default,
+    where it may not fit. CrashcartError where it cannot be told.
     """
     from crashcart.cli.fit_live import Question, examined_live
 
@@ -271,15 +275,16 @@ def largest_batch(
     target: str | None = None,
     shapes: Sequence[Sequence[int]] | None = None,
 ) -> int:
-    """The largest batch whose step surely fits; 0 where not even one does. The arguments are those of `fit`."""
+    """The largest batch whose step surely fits, or was seen to fit where the search takes too long; 0 where not even one
+    does. The arguments are those of `fit`."""
     from crashcart.errors import CannotCheckError
 
-    found = fit(
-        model, data=data, phase=phase, memory=memory, gpu=gpu, target=target, shapes=shapes, remedies=False
-    ).largest_batch
-    if found is None:
+    step = fit(model, data=data, phase=phase, memory=memory, gpu=gpu, target=target, shapes=shapes, remedies=False).step
+    if step.largest_batch is not None:
+        return step.largest_batch
+    if step.available_bytes is None:
         raise CannotCheckError("nobody knows how much memory there is here", "Say it: memory='16G'.")
-    return found
+    raise CannotCheckError("no batch was seen to fit in the time of the search", "Ask for one: cc.fit(model, 1).")
 
 
 def recordings() -> list[Path]:
@@ -292,8 +297,8 @@ def recordings() -> list[Path]:
 def guard(limit: str | int | None = None, gpu: str | None = None) -> Protection:
     """Guard the running process from here on, as well as that can still be done, and say how well.
 
-    `limit` (`"4G"`, or bytes) sets a limit below the machine's own. `gpu` sets what TensorFlow may take of each GPU, before
-    it touches one: `"80%"`, a size, or `"growth"` (take only what is needed).
+    `limit` (`"4G"`, or bytes) sets a limit below the machine's own. `gpu` sets what TensorFlow may take of each GPU,
+    before it touches one: `"80%"`, a size, or `"growth"` (take only what is needed).
     """
     from crashcart.guard import attach
 

@@ -33,6 +33,10 @@ class CannotCheckError(CrashcartError):
     help = "Record a run with `crashcart run -- python your_script.py`, then ask again."
 
 
+class StoppedError(CannotCheckError):
+    """Something that was on its way cannot go on. What was done until then is known."""
+
+
 class NoRecordingError(CannotCheckError):
     """There is no recording, or none by that name."""
 

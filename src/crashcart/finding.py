@@ -114,6 +114,10 @@ class Finding:
     held: tuple[str, ...] = ()
     code: str = ""
     level: Level = Level.PROBLEM
+    holder: str | None = None
+    """The name that keeps what grows, as the user would write it; None where none is known, or nothing grows."""
+    bytes_per_step: int | None = None
+    """By how much memory grows with each step, where it does."""
 
     def __post_init__(self) -> None:
         if not self.because:

@@ -22,6 +22,8 @@ class Tensor:
     item_bytes: int
     guessed: bool = False
     """Whether its size depends on the data, and was taken as if it were the batch."""
+    partly: Shape | None = None
+    """Where the shape is not known: what is known of it, with -1 for the rest."""
 
     @property
     def bytes(self) -> int | None:
@@ -68,6 +70,8 @@ class Graph:
     variables: tuple[Variable, ...] = ()
     traced: int = 0
     """How many operations were traced, before TensorFlow's optimizer; 0 where that is not known."""
+    cache_bytes: int | None = None
+    """The processor's last-level cache, by which some kernels size their scratch; None where it is not known."""
 
     @property
     def operations(self) -> int:

@@ -85,8 +85,8 @@ class StepPeak:
     available_in: str | None = None
     """Where that memory is: container, machine, a GPU's name, or given."""
     largest_batch: int | None = None
-    """The largest batch whose upper bound stays below what is available, or that lived in a real run; 0 where none does, None
-    where it was not sought, or where real runs refuted it."""
+    """The largest batch whose upper bound stays below what is available, or whose operations can wait for memory so that it runs
+    under it, or that lived in a real run; 0 where none does, None where it was not sought, or where real runs refuted it."""
     seconds: float | None = None
     """How long the estimate at this batch took."""
     search_seconds: float | None = None
@@ -111,6 +111,10 @@ class StepPeak:
     """The names of operations in words that a user knows, such as conv2d_3 (backward)."""
     methods: Mapping[str, Bounds] = field(default_factory=dict)
     """The compared figure by method, where it was found in more than one way."""
+    larger_may_fit: bool = False
+    """Whether the largest batch is only the largest that was seen to fit: the search was cut, or knows nothing beyond it."""
+    smallest: Bounds | None = None
+    """The compared figure at a batch of 1, where no batch surely fits and that is known."""
 
     @property
     def compared(self) -> Bounds | None:
@@ -119,14 +123,26 @@ class StepPeak:
 
     @property
     def fits(self) -> bool | None:
-        """What real runs showed; else whether the upper bound is below what is available. None where that is not known, or
-        lies between the bounds."""
+        """What real runs showed; else whether the largest batch that fits is as large, or the upper bound is below what is
+        available. None where that is not known, or lies between the bounds."""
         compared, there = self.compared, self.available_bytes
         if compared is None or there is None:
             return None
         if self.died is not None or self.lived:
             return self.died is None
+        if self.largest_batch is not None and self.batch <= self.largest_batch:
+            return True
         return None if compared.low_bytes <= there < compared.high_bytes else compared.high_bytes <= there
+
+    @property
+    def none_fits(self) -> bool:
+        """Whether a batch of 1 does not fit, either, not only perhaps: it died, or takes more than there is by its figure."""
+        if self.largest_batch != 0 or self.available_bytes is None:
+            return False
+        if any(each.batch == 1 and not each.lived for each in self._all_runs()):
+            return True
+        known = self.smallest.bytes > self.available_bytes if self.smallest is not None else None
+        return self.fits is False if known is None else known
 
     @property
     def died(self) -> Verified | None:

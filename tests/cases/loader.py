@@ -20,6 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from crashcart import evidence as sections
 from crashcart.doctor._facts import TENSORFLOW_NAMES, declared
 from crashcart.doctor._requirements import requirement_name
 from crashcart.evidence import Evidence
@@ -29,6 +30,8 @@ from crashcart.probe.source import OwnCode
 from crashcart.why.collect_log import evidence_of
 
 IS_OWN = OwnCode(()).is_own
+SECTIONS = {name: getattr(sections, name) for name in sections.SECTIONS}
+"""Types that `Evidence` names and imports only when somebody asks for them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def evidence_from_json(document: Mapping[str, Any]) -> Evidence:
     if text is None:
         return evidence
     if not isinstance(text, str):
-        return dataclasses.replace(evidence, log=build(get_type_hints(Evidence)["log"], text))
+        return dataclasses.replace(evidence, log=build(get_type_hints(Evidence, localns=SECTIONS)["log"], text))
     log = parse_log(text)
     errors = evidence.errors if evidence.errors is not None else find_errors(log, IS_OWN)
     return dataclasses.replace(evidence, log=log, errors=errors)
@@ -112,7 +115,7 @@ def build(kind: Any, value: Any) -> Any:
     if origin in (Union, types.UnionType):
         return build(next(each for each in get_args(kind) if each is not type(None)), value)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
+        hints = get_type_hints(kind, localns=SECTIONS)
         unknown = value.keys() - hints.keys()
         assert not unknown, f"{kind.__name__} has no fields {sorted(unknown)}"
         return kind(**{name: build(hints[name], each) for name, each in value.items()})

@@ -13,6 +13,7 @@ from bench.survive.manifest import THREATS
 pytestmark = [
     pytest.mark.skipif(group.unavailable() is not None, reason=str(group.unavailable())),
     pytest.mark.timeout(200),
+    pytest.mark.alone,  # who guards needs a share of a core while memory runs short
 ]
 LIVE_ON = (
     "numpy_one_array", "numpy_zeros_filled", "pandas_merge", "objects_list_of_dicts", "json_loads", "threads_rows",

@@ -7,7 +7,6 @@ Does not cover: judging; nor errors that stand only in the program's output (`wh
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -17,9 +16,10 @@ from typing import Any
 from crashcart.blackbox.cells import CellFrames, read_cells
 from crashcart.blackbox.codec import from_plain
 from crashcart.blackbox.crashfile import read_crash
+from crashcart.blackbox.files import Record, read_json, read_ring
+from crashcart.blackbox.growth import read_growth
 from crashcart.blackbox.output import read_output
 from crashcart.blackbox.recording import SCHEMA
-from crashcart.blackbox.ring import ForeignFileError, read_payloads
 from crashcart.errors import UnreadableRecordingError
 from crashcart.evidence import (
     ChildEnd,
@@ -32,6 +32,7 @@ from crashcart.evidence import (
     Evidence,
     Frame,
     GpuDevice,
+    Growth,
     Holder,
     HolderNote,
     KernelLog,
@@ -49,8 +50,6 @@ from crashcart.probe.log import parse_log
 from crashcart.probe.process import parse_limits
 from crashcart.probe.python_dump import parse_stacks
 from crashcart.probe.source import OwnCode, in_loop, source_line
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,13 @@ def read_recording(folder: Path) -> Evidence:
         cells=raw.cells.cells or None,
         files=raw.kept.get("files"),
         ending=_ending(raw, pid),
+        growth=_growth(raw),
         absent={**absent, **(raw.ending or {}).get("absent", {})},
     )
 
 
 def _load(folder: Path) -> _Raw:
-    run = _read_json(folder / "run.json")
+    run = read_json(folder / "run.json")
     if run is None:
         raise UnreadableRecordingError(f"{folder.name} is no recording, or its beginning is damaged (run.json)")
     if run.get("schema") != SCHEMA:
@@ -109,40 +109,21 @@ def _load(folder: Path) -> _Raw:
             f"{folder.name} was written in format {run.get('schema')}; this crashcart reads format {SCHEMA}",
             "Read it with the crashcart that recorded it, or a newer one.",
         )
-    samples = {record["at_s"]: record for name in ("history", "samples") for record in _ring(folder / f"{name}.ring")
+    samples = {record["at_s"]: record for name in ("history", "samples") for record in read_ring(folder / f"{name}.ring")
                if "at_s" in record}  # fmt: skip
-    introduced = [_read_json(path) for path in sorted(folder.glob("program-*.json"))]
-    rings = [record for path in sorted(folder.glob("program-*.ring")) for record in _ring(path)]
+    introduced = [read_json(path) for path in sorted(folder.glob("program-*.json"))]
+    rings = [record for path in sorted(folder.glob("program-*.ring")) for record in read_ring(path)]
     inside = [record for record in (*introduced, *rings) if record is not None and "pid" in record and "kind" in record]
     inside.sort(key=lambda record: record.get("unix_s", 0.0))
     prefixes = sorted({prefix for record in inside for prefix in record.get("prefixes", ())})
-    events = [record for record in _ring(folder / "events.ring") if "kind" in record and "at_s" in record]
-    cells = [record for path in sorted(folder.glob("cells-*.ring")) for record in _ring(path)]
+    events = [record for record in read_ring(folder / "events.ring") if "kind" in record and "at_s" in record]
+    cells = [record for path in sorted(folder.glob("cells-*.ring")) for record in read_ring(path)]
     return _Raw(
-        folder, run, _read_json(folder / "ending.json"), [samples[at_s] for at_s in sorted(samples)], events,
-        [record for record in _ring(folder / "stacks.ring") if "pid" in record and "reason" in record], inside,
-        OwnCode(prefixes), _read_json(folder / "kept.json") or {},
+        folder, run, read_json(folder / "ending.json"), [samples[at_s] for at_s in sorted(samples)], events,
+        [record for record in read_ring(folder / "stacks.ring") if "pid" in record and "reason" in record], inside,
+        OwnCode(prefixes), read_json(folder / "kept.json") or {},
         CellFrames(tuple(read_cells(cells, run["program"]["started_unix_s"]))),
     )  # fmt: skip
-
-
-def _read_json(path: Path) -> Record | None:
-    try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _ring(path: Path) -> Iterator[Record]:
-    try:
-        payloads = read_payloads(path.read_bytes())
-    except (OSError, ForeignFileError):
-        return
-    for payload in payloads:
-        record = json.loads(payload)
-        if isinstance(record, dict):
-            yield record
 
 
 def _section(kind: type[Any], value: Any) -> Any:
@@ -388,6 +369,18 @@ def _ending(raw: _Raw, pid: int | None) -> Ending | None:
     started = any(record["kind"] == "start" and record["pid"] == pid for record in raw.inside)
     finished = any(record["kind"] == "exit" and record["pid"] == pid for record in raw.inside)
     return replace(ending, python_finished=finished if started else None)
+
+
+def _growth(raw: _Raw) -> Growth | None:
+    """How the program grew over its steps, where that was watched; its lines with their text."""
+    growth = read_growth(raw.folder)
+    return None if growth is None else growth.with_frames(lambda frame: _told(raw, frame))
+
+
+def _told(raw: _Raw, frame: Frame) -> Frame:
+    own = replace(frame, own=frame.own or raw.own.is_own(frame.file))
+    found = _with_source(raw, own)
+    return found if found.source is not None else own
 
 
 def _kernel_log(raw: _Raw) -> KernelLog | None:

@@ -76,11 +76,15 @@ class Ring:
 
     def append(self, record: dict[str, object]) -> bool:
         """Write a record; False when it was dropped (too large, or a write was under way when a signal came)."""
+        return not self._busy and self.append_encoded(encode(record).encode("ascii"))
+
+    def append_encoded(self, payload: bytes) -> bool:
+        """The same with a record that is encoded already: for one that goes into several rings."""
         if self._busy:
             return False
         self._busy = True
         try:
-            return self._write(encode(record).encode("ascii"))
+            return self._write(payload)
         finally:
             self._busy = False
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crashcart.cli.output import exit_code, write_reports
+from crashcart.cli.output import given_out, write_reports
 from crashcart.errors import UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
@@ -35,16 +35,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Look and print."""
     report, evidence = examined(arguments.files, arguments.python, arguments.attempt, arguments.python_version)
-    if arguments.json:
-        from crashcart.report.json import render_json
 
-        sys.stdout.write(render_json(report, evidence))
-    else:
+    def show() -> None:
         from crashcart.report.text import print_report
 
         print_report(report, evidence, sys.stdout, whole=True)
-    write_reports(report, evidence, None, arguments.html)
-    return exit_code(report)
+
+    return given_out(report, evidence, arguments, show)
 
 
 def here(arguments: argparse.Namespace) -> object:

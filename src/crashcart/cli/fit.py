@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from crashcart.cli.fit_ask import LOADING, TRACING, Answer, Progress, ask
-from crashcart.cli.output import exit_code, write_reports
+from crashcart.cli.fit_ask import LOADING, SEARCHING, TRACING, Answer, Tick, ask
+from crashcart.cli.fit_progress import progress_here
+from crashcart.cli.output import given_out, write_reports
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
@@ -63,57 +64,59 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Estimate and print."""
-    report, evidence = examined(arguments)
-    if arguments.json:
-        from crashcart.report.json import render_json
+    report, evidence = _answered(arguments)
 
-        sys.stdout.write(render_json(report, evidence))
-    else:
+    def show() -> None:
         from crashcart.report.fit import print_step
 
         assert evidence.step is not None
         print_step(evidence.step, sys.stdout)
-    write_reports(report, evidence, None, arguments.html)
-    return exit_code(report)
+
+    return given_out(report, evidence, arguments, show)
 
 
 def here(arguments: argparse.Namespace) -> object:
-    """In a notebook: the page. A name of the notebook's own is looked at as it is."""
-    from crashcart.api import Fitted, fit
+    """In a notebook: the page."""
+    from crashcart.api import Fitted
 
-    model = _of_the_notebook(arguments.target)
-    if model is None:
-        report, evidence = examined(arguments)
-        fitted = Fitted(report, evidence)
-    else:
-        if arguments.probe or arguments.verify:
-            raise UsageError(
-                f"--probe and --verify run the model in a process of its own, and {arguments.target} lives in this one",
-                "Name a file: %fit train.py:build_model --verify.",
-            )
-        fitted = fit(
-            model,
-            arguments.batch,
-            phase=arguments.phase,
-            memory=arguments.memory,
-            gpu=arguments.gpu,
-            target=arguments.figure,
-            shapes=[shape_of(each) for each in arguments.shape] if arguments.shape else None,
-            remedies=arguments.remedies,
-        )
+    fitted = Fitted(*_answered(arguments))
     write_reports(fitted.report, fitted.evidence, None, arguments.html)
     return fitted
 
 
-def _of_the_notebook(name: str) -> Any:
-    """The object of that name in the notebook; None where the name is none of its own."""
-    from IPython import get_ipython
+def _answered(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
+    """Of a name of the notebook's own, where we are in one; else of the file that is named."""
+    model = of_the_notebook(arguments.target, "a model")
+    if model is None:
+        return examined(arguments)
+    if arguments.probe or arguments.verify:
+        raise UsageError(
+            f"--probe and --verify run the model in a process of its own, and {arguments.target} lives in this one",
+            "Name a file: %fit train.py:build_model --verify.",
+        )
+    from crashcart.cli.fit_live import Question, examined_live
 
-    shell = get_ipython()
+    asked = Question(
+        arguments.batch,
+        arguments.phase,
+        arguments.memory,
+        arguments.gpu,
+        arguments.figure,
+        [shape_of(each) for each in arguments.shape] if arguments.shape else None,
+        arguments.remedies,
+    )
+    return examined_live(model, None, asked)
+
+
+def of_the_notebook(name: str, wanted: str) -> Any:
+    """The object of that name in the notebook; None where there is no notebook, or the name is none of its own."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None or not name.isidentifier():
         return None
     if name not in shell.user_ns:
-        raise UsageError(f"the notebook has no {name}", "Name a model of the notebook, or FILE.py:NAME.")
+        raise UsageError(f"the notebook has no {name}", f"Name {wanted} of the notebook, or FILE.py:NAME.")
+    if shell.user_ns[name] is None:
+        raise UsageError(f"{name} is None in the notebook", f"Name {wanted} of the notebook, or FILE.py:NAME.")
     return shell.user_ns[name]
 
 
@@ -124,7 +127,7 @@ def examined(arguments: argparse.Namespace) -> tuple[Report, Evidence]:
     request = _request(arguments, there)
     if arguments.verify and there.limit_bytes is None:
         raise CannotCheckError("--verify needs a limit, and nobody knows how much memory there is", "Say --memory 8G.")
-    progress = Progress(sys.stderr)
+    progress = progress_here(sys.stderr)
     try:
         step = _estimated(request, there, until_s, arguments.probe, progress)
         if arguments.verify:
@@ -143,7 +146,7 @@ def judged(step: StepPeak, subject: str) -> tuple[Report, Evidence]:
     return replace(examine_step(evidence, subject), figures=figures(step)), evidence
 
 
-def _estimated(request: dict[str, Any], there: Available, until_s: float, probe: bool, progress: Progress) -> StepPeak:
+def _estimated(request: dict[str, Any], there: Available, until_s: float, probe: bool, progress: Tick) -> StepPeak:
     """By the trace; by a trial where that fails; by both where both are asked for."""
     from crashcart.fit.measured import reconciled
 
@@ -165,7 +168,7 @@ class _CannotTraceError(CannotCheckError):
     """The model was loaded, and its step cannot be traced."""
 
 
-def _traced(request: dict[str, Any], there: Available, until_s: float, progress: Progress) -> StepPeak:
+def _traced(request: dict[str, Any], there: Available, until_s: float, progress: Tick) -> StepPeak:
     from crashcart.blackbox.codec import from_plain
     from crashcart.cli.fit_step import ordered
     from crashcart.step import Remedy
@@ -183,7 +186,8 @@ def _cut_short(answer: Answer) -> tuple[str, ...]:
     if answer.done and answer.error is None:
         return tuple(answer.notes)
     reason = "time was over" if answer.timed_out else answer.error or "the process died"
-    return (f"not all remedies were estimated: {reason}",)
+    lacking = "the largest batch was not found" if answer.phase == SEARCHING else "not all remedies were estimated"
+    return (f"{lacking}: {reason}",)
 
 
 def _leaves_a_trial(answer: Answer) -> bool:
@@ -194,7 +198,7 @@ def _leaves_a_trial(answer: Answer) -> bool:
 
 
 def _in_place_of_the_trace(
-    request: dict[str, Any], there: Available, until_s: float, error: CrashcartError, progress: Progress
+    request: dict[str, Any], there: Available, until_s: float, error: CrashcartError, progress: Tick
 ) -> StepPeak:
     try:
         step = _measured(request, there, until_s, progress)
@@ -203,7 +207,7 @@ def _in_place_of_the_trace(
     return replace(step, assumed=(*step.assumed, f"small real steps were run in a child: {error}"))
 
 
-def _measured(request: dict[str, Any], there: Available, until_s: float, progress: Progress) -> StepPeak:
+def _measured(request: dict[str, Any], there: Available, until_s: float, progress: Tick) -> StepPeak:
     from crashcart.cli.fit_trial import measured
 
     step = measured(request, there.limit_bytes, max(1.0, until_s - time.monotonic()), progress)
@@ -213,9 +217,7 @@ def _measured(request: dict[str, Any], there: Available, until_s: float, progres
     return replace(step, method="measured", assumed=_notes(step, there))
 
 
-def _verified(
-    request: dict[str, Any], step: StepPeak, there: Available, until_s: float, progress: Progress
-) -> StepPeak:
+def _verified(request: dict[str, Any], step: StepPeak, there: Available, until_s: float, progress: Tick) -> StepPeak:
     """The largest batch, run once under the limit; where it dies, a little less."""
     from crashcart.cli.fit_trial import confirmed
 
@@ -227,8 +229,9 @@ def _verified(
         return replace(step, assumed=(*step.assumed, f"not verified: {error} {error.help}"))
     died = [f"a real step at batch {each.batch} died: {each.how}" for each in runs if not each.lived]
     said = (*died, lacking) if lacking else died
-    most = _largest_after(runs, step)
-    return replace(step, verified=runs[-1], runs=runs, largest_batch=most, assumed=(*step.assumed, *said))
+    most, larger = _largest_after(runs, step), step.larger_may_fit and not died
+    step = replace(step, largest_batch=most, larger_may_fit=larger)
+    return replace(step, verified=runs[-1], runs=runs, assumed=(*step.assumed, *said))
 
 
 def _largest_after(runs: Sequence[Verified], step: StepPeak) -> int | None:

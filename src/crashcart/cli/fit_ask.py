@@ -17,20 +17,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from crashcart.errors import CannotCheckError, CrashcartError, UsageError
+from crashcart.cli.child import retold, without_gpu
+from crashcart.errors import CannotCheckError, CrashcartError
 from crashcart.probe.memory import oom_kills_host
+from crashcart.probe.onednn import without_onednn
 from crashcart.units import duration
 
 Tick = Callable[[str], None]
 
-LOADING, TRACING = "loading the model", "tracing the step"
+LOADING, TRACING, SEARCHING = "loading the model", "tracing the step", "searching for the largest batch"
 """Phases that decide what a failure means."""
 COMMAND = (sys.executable, "-m", "crashcart.cli.fit_child")
 
 _LOOK_S = 0.1
 _END_S = 5.0
 """How long a child that has answered may take to end."""
-_QUIET_S = 1.0
+QUIET_S = 1.0
+"""What takes no longer is not told."""
 _SPIN = "|/-\\"
 
 
@@ -55,7 +58,7 @@ class Answer:
 
     def _message(self, message: dict[str, Any]) -> None:
         if "error" in message:
-            self.error = _error(message)
+            self.error = retold(message)
         if "note" in message:
             self.notes.append(message["note"])
         if "remedy" in message:
@@ -76,7 +79,7 @@ class Progress:
     def __call__(self, phase: str) -> None:
         """Show it, if it is time to."""
         since_s = time.monotonic() - self._began_s
-        if self._stream is None or since_s < _QUIET_S:
+        if self._stream is None or since_s < QUIET_S:
             return
         self._stream.write(f"\r\x1b[K{_SPIN[int(since_s / _LOOK_S) % len(_SPIN)]} {phase}, {duration(since_s)}")
         self._stream.flush()
@@ -103,13 +106,14 @@ def ask(request: dict[str, Any], timeout_s: float, tick: Tick) -> Answer:
 def _listen(request: dict[str, Any], answer: Answer, until_s: float, tick: Tick) -> int | None:
     """Read until it is done, dead or out of time; its exit code."""
     ours, theirs = os.pipe()
+    told = request | {"parent": os.getpid(), "until_s": until_s}  # of a clock that all processes have alike
     child = subprocess.Popen(
-        [*COMMAND, json.dumps(request | {"parent": os.getpid()}), str(theirs)],
+        [*COMMAND, json.dumps(told), str(theirs)],
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr if _has_descriptor(sys.stderr) else subprocess.DEVNULL,
         stderr=None if _has_descriptor(sys.stderr) else subprocess.DEVNULL,
         pass_fds=(theirs,),
-        env=_environment(),
+        env=without_onednn(without_gpu()),
     )
     os.close(theirs)
     try:
@@ -147,20 +151,6 @@ def _has_descriptor(stream: Any) -> bool:
         return stream is not None and stream.fileno() >= 0
     except (OSError, ValueError, AttributeError):
         return False
-
-
-def _environment() -> dict[str, str]:
-    """The GPU is not needed to trace, and must not be taken."""
-    return {
-        **os.environ,
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
-    }
-
-
-def _error(message: dict[str, Any]) -> CrashcartError:
-    kinds = {UsageError.exit_code: UsageError, CannotCheckError.exit_code: CannotCheckError}
-    return kinds.get(message["exit_code"], CrashcartError)(message["error"], message["help"])
 
 
 def _rose(before: int | None) -> bool:

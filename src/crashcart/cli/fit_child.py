@@ -4,7 +4,8 @@
 
 Covers: everything that runs the user's code or needs TensorFlow. What that code prints goes to stderr; what is being done and
 what was found goes to the given descriptor, a JSON document on each line, so that neither disturbs the other. The estimate is
-written before remedies are tried: it is there even if one of those takes the process with it.
+written before the largest batch is sought and again after that, before remedies are tried: it is there even if one of those takes
+the process with it.
 Does not cover: reading options, the memory there is, printing (`fit.py`).
 """
 
@@ -19,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from crashcart.blackbox.codec import to_plain
-from crashcart.cli.child import end_with, first_to_go
+from crashcart.cli.child import end_with, first_to_go, told, write_line
 from crashcart.cli.fit_ask import LOADING
 from crashcart.cli.fit_step import Estimator, remedies, wanted
 from crashcart.errors import CrashcartError
@@ -36,10 +37,9 @@ def main(request: dict[str, Any], write: Write, again: Callable[[str], None]) ->
     except CrashcartError as error:
         if isinstance(error, tensorflow_load.NeedsWeightsError) and not request.get("weights"):
             again(str(error))
-        write({"error": str(error), "help": error.help, "exit_code": error.exit_code})
+        write(told(error))
     except Exception as error:
-        told = f"a fault of its own: {type(error).__name__}: {error}"
-        write({"error": told, "help": CrashcartError.help, "exit_code": CrashcartError.exit_code})
+        write(told(error))
         if os.environ.get("CRASHCART_DEBUG"):
             raise
     write({"done": True})
@@ -52,12 +52,15 @@ def _answer(request: dict[str, Any], write: Write) -> None:
     say(LOADING)
     file, name = request["file"], request["name"]
     model, given = tensorflow_load.load(f"{file}:{name}" if name else file, weights=bool(request.get("weights")))
-    step = Estimator(model, given, request, say).step()
+    estimator = Estimator(model, given, request, say)
+    step = estimator.estimated()
     step = replace(
         step,
         assumed=(*step.assumed, *request.get("assumed", ())),
         available_bytes=request["available_bytes"],
     )
+    write({"step": to_plain(step)})
+    step = estimator.searched(step)
     write({"step": to_plain(step)})
     if wanted(step, request.get("remedies")):
         for each in remedies(model, given, request, step, say, lambda text: write({"note": text})):
@@ -81,14 +84,9 @@ def _run(request: dict[str, Any], descriptor: int) -> None:
     os.dup2(2, 1)
 
     def write(message: dict[str, Any]) -> None:
-        _write_all(descriptor, json.dumps(message).encode() + b"\n")
+        write_line(descriptor, message)
 
     main(request, write, lambda reason: _again(request, descriptor, reason))
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 if __name__ == "__main__":

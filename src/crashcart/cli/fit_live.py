@@ -1,25 +1,33 @@
 """`crashcart fit` in the user's own process, on a model that is there already: `cc.fit`, `%fit model`.
 
-Covers: tracing a live model and leaving it as it was; every failure is a CrashcartError, so that a cell fails and no more.
+Covers: tracing a live model and leaving it as it was; every failure is a CrashcartError, so that a cell fails and no more; what
+is being done, where it takes longer than a second.
 Does not cover: runs of the model, which only a child may do (`--probe`, `--verify`).
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from crashcart.cli.fit import PHASES, judged
+from crashcart.cli.fit_progress import progress_here, told_meanwhile
 from crashcart.cli.fit_step import Estimator, ordered, remedies, wanted
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
 from crashcart.fit.available import Available, available
 from crashcart.probe.tensorflow_load import is_model, parted
+from crashcart.probe.tensorflow_said import said
 from crashcart.probe.tensorflow_sizes import slots, variable_bytes
 from crashcart.probe.tensorflow_weights import WeightsReadError
 from crashcart.step import StepPeak
+
+_GIVE_EXAMPLE = (
+    "See that the model runs on one small batch; if it does, give an example: cc.fit(model, data=(x[:2], y[:2]))."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +63,26 @@ def examined_live(model: Any, data: Any, question: Question) -> tuple[Report, Ev
     try:
         there = available(question.memory, question.gpu, question.target, _held_bytes(model))
         step = _stepped(model, data, question, there)
-    except CrashcartError:
+    except CrashcartError as error:
+        error.help = _in_a_notebook(error)
         raise
     except ImportError as error:
         raise CannotCheckError(f"TensorFlow cannot be imported: {error}", "See `crashcart doctor --import`.") from error
     except (Exception, WeightsReadError) as error:
-        first = (str(error).strip().splitlines() or [""])[0]
         raise CannotCheckError(
-            f"the {question.phase} step cannot be estimated: {type(error).__name__}: {first[:300]}",
-            "See that the model runs on one small batch; if it does, give an example: cc.fit(model, data=(x[:2], y[:2])).",
+            f"the {question.phase} step cannot be estimated: {said(error)}", _GIVE_EXAMPLE
         ) from error
     return judged(step, str(getattr(model, "name", None) or getattr(model, "__name__", "the model")))
+
+
+def _in_a_notebook(error: CrashcartError) -> str:
+    """What to do next where there is no command line."""
+    from crashcart.probe.tensorflow_trace import TraceError
+
+    if isinstance(error, TraceError) and error.help == TraceError.help:
+        return _GIVE_EXAMPLE
+    own: str = getattr(error, "live_help", error.help)
+    return own.replace("--phase predict", 'phase="predict"')
 
 
 def _stepped(model: Any, data: Any, question: Question, there: Available) -> StepPeak:
@@ -78,19 +95,15 @@ def _stepped(model: Any, data: Any, question: Question, there: Available) -> Ste
         "target": there.target,
         "available_bytes": there.bytes,
     }
-    with load_live(model, data) as (loaded, given):
-        step = Estimator(loaded, given, request, _silent).step()
+    with told_meanwhile(progress_here(sys.stderr)) as say, load_live(model, data) as (loaded, given):
+        step = Estimator(loaded, given, request, say).step()
         notes = (*step.assumed, *([there.note] if there.note else []))
         step = replace(step, available_bytes=there.bytes, available_in=there.where, assumed=notes)
         if wanted(step, question.remedies):
             cut: list[str] = []
-            found = ordered(remedies(loaded, given, request, step, _silent, cut.append))
+            found = ordered(remedies(loaded, given, request, step, say, cut.append))
             step = replace(step, remedies=found, assumed=(*step.assumed, *cut))
     return step
-
-
-def _silent(_: str) -> None:
-    return
 
 
 def _held_bytes(subject: Any) -> int:

@@ -6,20 +6,26 @@ Does not cover: loading the model, asking for the memory there is, printing.
 
 from __future__ import annotations
 
+import gc
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from crashcart.cli.fit_ask import TRACING
-from crashcart.fit.estimate import estimate, guessed, largest_batch
+from crashcart.cli.fit_ask import SEARCHING, TRACING
+from crashcart.cli.fit_search import Pace, end_of_search_s, has_loops, searched
+from crashcart.fit.estimate import estimate, guessed, runs_under
 from crashcart.fit.places import places
+from crashcart.fit.walk import Plans
 from crashcart.graph import Graph
 from crashcart.probe.machine import usable_cores
+from crashcart.probe.tensorflow_said import said
 from crashcart.probe.tensorflow_weights import WeightsReadError
-from crashcart.step import Bounds, Remedy, StepPeak
-from crashcart.units import size
+from crashcart.step import Bounds, HeldTensor, Remedy, StepPeak
+from crashcart.units import duration, size
 
 Say = Callable[[str], None]
 
@@ -27,7 +33,12 @@ Say = Callable[[str], None]
 _LEAST_SAVED = 0.02
 # So long may they take together: each is a trace and a walk of its own.
 _REMEDIES_S, _REMEDIES_TIMES = 120.0, 6.0
+_UNUSED = "unused "
+"""How the trace names variables that the step does not read."""
+_LEAST_CHUNK_BYTES = 256
 _HOST_MISSING = "the figure of the host could not be had ({}); that of TensorFlow's allocator is compared instead"
+_CUT = "the search for the largest batch was ended after {}: {}"
+_WAITS = "above batch {} it would take more if there were more: held to this memory, operations wait until others free theirs"
 
 
 class Estimator:
@@ -44,59 +55,121 @@ class Estimator:
         say(TRACING)
         batch = described(model, given, request["phase"], request["shapes"])
         self._layers, self._optimizers = _layer_names(model), _optimizer_names(model)
-        self._trace = traced(model, batch.specs, request["phase"], passes_of(model))
+        self._trace = traced(model, batch.specs, request["phase"], passes_of(model), request["batch"])
         self._assumed = (*batch.assumed, *self._trace.notes)
 
     def step(self) -> StepPeak:
-        """The estimate, with the largest batch that fits where the memory is known."""
+        """The estimate, with the largest batch that fits."""
+        return self.searched(self.estimated())
+
+    def estimated(self) -> StepPeak:
+        """The estimate at the asked batch."""
         self._say("estimating")
         step = self.at(self._request["batch"])
-        done_s = time.monotonic()
-        step = replace(step, seconds=done_s - self._began_s)
+        return replace(step, seconds=time.monotonic() - self._began_s)
+
+    def searched(self, step: StepPeak) -> StepPeak:
+        """The same with the largest batch that fits, where the memory is known; with what was seen of it in its time."""
         limit_bytes, compared = self._request["available_bytes"], step.compared
         if limit_bytes is None or compared is None:
             return step
-        self._say("searching for the largest batch")
-        known = {step.batch: compared.high_bytes}
-        found = largest_batch(lambda each: self._bounds(each, step.target).high_bytes, known, limit_bytes)
-        return replace(step, largest_batch=found, search_seconds=time.monotonic() - done_s)
+        self._say(SEARCHING)
+        began_s = time.monotonic()
+        until_s = end_of_search_s(step.seconds or 0.0, self._request.get("until_s"))
+        pace = Pace(until_s, self._loops, {step.batch: self._walked_s})
+        runs = partial(self._runs, limit_bytes=limit_bytes) if step.target == "device" else None
+        look = partial(self._bounds, target=step.target)
+        found = searched(step.batch, compared, limit_bytes, look, runs, pace)
+        took_s = time.monotonic() - began_s
+        said = [_WAITS.format(found.plain)] if (found.batch or 0) > found.plain else []
+        seen = f"the largest that was seen to fit is {found.batch}" if found.batch else "none was seen to fit"
+        said += [_CUT.format(duration(took_s), seen)] if found.cut else []
+        return replace(
+            step,
+            largest_batch=found.batch,
+            larger_may_fit=found.cut,
+            smallest=found.smallest,
+            search_seconds=took_s,
+            assumed=(*step.assumed, *said),
+        )
 
     def at(self, batch: int) -> StepPeak:
         """The estimate at one batch, of device and host."""
+        began_s = time.monotonic()
         graph, phase = self._trace.at(batch), self._request["phase"]
-        step = self._with_host(estimate(graph, phase, batch, self._cores, self._optimizers), graph)
-        return replace(step, places=places(step, self._layers, self._optimizers))
+        self._loops = has_loops(graph)
+        with uncollected():
+            plans = Plans(graph, self._cores, self._optimizers)
+            found = estimate(graph, phase, batch, self._cores, self._optimizers, plans)
+            step = self._with_host(found, graph, plans)
+        self._walked_s = time.monotonic() - began_s
+        step = replace(step, largest=tuple(each for each in step.largest if not _is_counter(each)))
+        words = places(step, self._layers, self._optimizers)
+        return replace(step, places={**words, **_not_used(step)})
 
-    def _with_host(self, step: StepPeak, graph: Graph) -> StepPeak:
+    def _with_host(self, step: StepPeak, graph: Graph, plans: Plans) -> StepPeak:
         target, assumed = self._request["target"], (*step.assumed, *self._assumed)
         try:
-            host, told = _host(graph, step.phase, self._cores)
+            host, told = _host(graph, step.phase, self._cores, plans)
         except Exception as error:  # the device's figure stands without it
             told = (_HOST_MISSING.format(f"{type(error).__name__}: {error}"),)
             return replace(step, target="device", assumed=(*assumed, *(told if target == "host" else ())))
         return replace(step, host=host, target=target, assumed=(*assumed, *(told if target == "host" else ())))
 
+    def _runs(self, batch: int, limit_bytes: int) -> bool:
+        return runs_under(self._trace.at(batch), self._request["phase"], self._cores, limit_bytes, self._optimizers)
+
     def _bounds(self, batch: int, target: str) -> Bounds:
-        return bounds_of(self._trace.at(batch), self._request["phase"], batch, self._cores, target)
+        return bounds_of(self._trace.at(batch), self._request["phase"], batch, self._cores, target, self._optimizers)
 
 
-def bounds_of(graph: Graph, phase: str, batch: int, cores: int, target: str) -> Bounds:
+def _is_counter(held: HeldTensor) -> bool:
+    """A number of the optimizer's that the step does not use, such as its count of steps: none of the largest tensors."""
+    return held.name.startswith(_UNUSED) and held.bytes <= _LEAST_CHUNK_BYTES
+
+
+def _not_used(step: StepPeak) -> dict[str, str]:
+    """Words for variables that are held and that the step does not use: they have no name in it."""
+    found = (each for each in step.largest if each.name.startswith(_UNUSED))
+    return {each.name: f"not used in this step ({each.kind})" for each in found}
+
+
+def bounds_of(
+    graph: Graph, phase: str, batch: int, cores: int, target: str, optimizers: Collection[str] = ()
+) -> Bounds:
     """The figure of one target alone."""
-    if target == "host":
-        return _host(graph, phase, cores)[0]
-    found = estimate(graph, phase, batch, cores)
+    with uncollected():
+        plans = Plans(graph, cores, optimizers)
+        if target == "host":
+            return _host(graph, phase, cores, plans)[0]
+        found = estimate(graph, phase, batch, cores, optimizers, plans)
     return Bounds(found.peak_bytes, found.low_bytes, found.high_bytes)
 
 
-def _host(graph: Graph, phase: str, cores: int) -> tuple[Bounds, tuple[str, ...]]:
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without Python's search for garbage: a walk makes a hundred thousand small objects and no garbage to speak of, and the
+    search goes over all of TensorFlow's objects too."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _host(graph: Graph, phase: str, cores: int, plans: Plans | None = None) -> tuple[Bounds, tuple[str, ...]]:
     """The growth of the process, and what is to be said where this machine is not like the one that was measured."""
     from crashcart.fit.host import caveat, host_peak, machine_kind
     from crashcart.probe.machine import read_machine
+    from crashcart.probe.onednn import takes_onednn
 
-    kind = machine_kind(read_machine(os.getpid()).cpu_flags, os.confstr("CS_GNU_LIBC_VERSION"))
+    flags = read_machine(os.getpid()).cpu_flags
+    kind = machine_kind(flags, takes_onednn(flags), os.confstr("CS_GNU_LIBC_VERSION"))
     said = caveat(cores, kind)
-    found = host_peak(graph, phase, cores, kind)
-    more_bytes, _ = guessed(graph, found.bytes)  # the words for it come with the device's figure
+    found = host_peak(graph, phase, cores, kind, plans)
+    more_bytes, _ = guessed(graph, found.bytes, plans)  # the words for it come with the device's figure
     return replace(found, high_bytes=found.high_bytes + more_bytes), ((said,) if said else ())
 
 
@@ -133,7 +206,7 @@ def _each(found: Iterator[Any], note: Say) -> Iterator[Any]:
         except StopIteration:
             return
         except (Exception, WeightsReadError) as error:
-            note(f"not all remedies were estimated: {type(error).__name__}: {error}")
+            note(f"not all remedies were estimated: {said(error)}")
             return
         yield variant
 

@@ -16,10 +16,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crashcart.cli.child import retold
 from crashcart.cli.contained import Ended, held, run, spare_bytes
 from crashcart.cli.fit_ask import signal_name
-from crashcart.errors import CannotCheckError, CrashcartError, UsageError
+from crashcart.errors import CannotCheckError
 from crashcart.fit.measured import Line, Point, nearer_size, reconciled
+from crashcart.probe.onednn import without_onednn
 from crashcart.step import Bounds, StepPeak, Verified
 from crashcart.units import size
 
@@ -247,11 +249,7 @@ def _peak(request: Mapping[str, Any], device: Tried, host: Tried | None) -> Step
     kinds = {name: device.facts.get(name, 0) for name in ("weights", "optimizer")}
     kinds["input"] = device.facts.get("input", 0) * batch
     kinds["other"] = max(0, found.bytes - sum(kinds.values()))
-    largest = None
-    if limit is not None and target == "device":
-        largest = device.device.largest(limit)
-    elif limit is not None and host is not None:
-        largest = host.host.largest(limit) if host.floor_bytes <= limit else 0
+    largest, least = _largest(device, host, target, limit)
     return StepPeak(
         phase,
         batch,
@@ -261,11 +259,24 @@ def _peak(request: Mapping[str, Any], device: Tried, host: Tried | None) -> Step
         {kind: count for kind, count in kinds.items() if count},
         available_bytes=limit,
         largest_batch=largest,
+        larger_may_fit=least,
         method="measured",
         host=host.host_at(batch) if host is not None else None,
         target=target,
         assumed=tuple(dict.fromkeys((*device.assumed, *(host.assumed if host is not None else ())))),
     )
+
+
+def _largest(device: Tried, host: Tried | None, target: str, limit_bytes: int | None) -> tuple[int | None, bool]:
+    """The largest batch by the line that is compared, and whether larger ones may fit as well."""
+    tried = device if target == "device" else host
+    if limit_bytes is None or tried is None:
+        return None, False
+    if target == "host" and tried.floor_bytes > limit_bytes:
+        return 0, False
+    line = tried.device if target == "device" else tried.host
+    found = line.largest(limit_bytes)
+    return found, line.is_least(found)
 
 
 def _run(
@@ -285,7 +296,8 @@ def _run(
 
 
 def _environment(told: Mapping[str, Any], target: str, limit_bytes: int) -> dict[str, str]:
-    """On a CPU, the device is measured on the allocator that GPUs use, which has a limit and counts; the host is not."""
+    """On a CPU, the device is measured on the allocator that GPUs use, which has a limit and counts, and without kernels that no
+    GPU has; the host is not."""
     found = {
         **os.environ,
         "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2"),
@@ -295,19 +307,15 @@ def _environment(told: Mapping[str, Any], target: str, limit_bytes: int) -> dict
     if told["target"] == "host":
         found["CUDA_VISIBLE_DEVICES"] = "-1"
     if target == "device":
+        found = without_onednn(found)
         found |= {"TF_CPU_ALLOCATOR_USE_BFC": "1", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(max(1, limit_bytes >> 20))}
     return found
 
 
 def _raise_told(seen: _Seen) -> None:
     """What was wrong with what the child was given is told as the child said it."""
-    if "error" not in seen.told:
-        return
-    kinds: dict[int, type[CrashcartError]] = {
-        UsageError.exit_code: UsageError,
-        CannotCheckError.exit_code: CannotCheckError,
-    }
-    raise kinds.get(seen.told["exit_code"], CrashcartError)(seen.told["error"], seen.told["help"])
+    if "error" in seen.told:
+        raise retold(seen.told)
 
 
 def _try_plainly(request: Mapping[str, Any]) -> str:

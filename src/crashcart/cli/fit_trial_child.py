@@ -18,6 +18,7 @@ from typing import Any, TextIO
 from crashcart.cli.contained import Hold
 from crashcart.errors import CrashcartError
 from crashcart.fit.measured import Point, next_size
+from crashcart.probe.tensorflow_said import said
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -42,10 +43,10 @@ def _tell(error: Exception, exhausted: bool, say: Say) -> None:
     if isinstance(error, CrashcartError) and not exhausted:
         say({"error": str(error), "help": error.help, "exit_code": error.exit_code})
         return
-    lines = str(error).strip().splitlines() or [""]
-    first = next((each for each in lines if "OOM when allocating" in each), lines[0])[:300]
+    refused = (each for each in str(error).splitlines() if "OOM when allocating" in each)
+    oom = next(refused, None)
     name = "" if isinstance(error, CrashcartError) else f"{type(error).__name__}: "
-    say({"raised": f"{name}{first}", "exhausted": exhausted})
+    say({"raised": said(error) if oom is None else f"{name}{oom.strip()[:300]}", "exhausted": exhausted})
 
 
 def _tried(trial: Any, request: dict[str, Any], hold: Hold, say: Say) -> None:

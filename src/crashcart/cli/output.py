@@ -1,12 +1,27 @@
-"""Reports into files, and exit codes from reports: shared by the commands that judge."""
+"""Reports on stdout and into files, and exit codes from reports: shared by the commands that judge."""
 
 from __future__ import annotations
 
+import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from crashcart.errors import CannotCheckError
 from crashcart.evidence import Evidence
 from crashcart.finding import Cause, Level, Report
+
+
+def given_out(report: Report, evidence: Evidence, arguments: argparse.Namespace, show: Callable[[], None]) -> int:
+    """As JSON where that was asked for, else as `show` prints it, and into the files that were named; the exit code."""
+    if arguments.json:
+        from crashcart.report.json import render_json
+
+        sys.stdout.write(render_json(report, evidence))
+    else:
+        show()
+    write_reports(report, evidence, None, arguments.html)
+    return exit_code(report)
 
 
 def write_reports(report: Report, evidence: Evidence | None, json_file: str | None, html_file: str | None) -> None:

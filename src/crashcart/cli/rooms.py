@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crashcart.rule import Rule
 
-ROOMS = ("why", "doctor", "fit")
+ROOMS = ("why", "doctor", "fit", "pipeline", "data", "leaks")
 
 
 def all_rules() -> tuple[Rule, ...]:

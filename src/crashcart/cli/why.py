@@ -14,7 +14,7 @@ from pathlib import Path
 
 from crashcart.blackbox import store
 from crashcart.blackbox.kernels import KERNEL_VARIABLE, ended_lives
-from crashcart.cli.output import exit_code, write_reports
+from crashcart.cli.output import given_out, write_reports
 from crashcart.errors import CannotCheckError, NoRecordingError, UsageError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
@@ -33,16 +33,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Explain and print."""
     report, evidence = _explained(arguments)
-    if arguments.json:
-        from crashcart.report.json import render_json
 
-        sys.stdout.write(render_json(report, evidence))
-    else:
+    def show() -> None:
         from crashcart.report.text import print_report
 
         print_report(report, evidence, sys.stdout)
-    write_reports(report, evidence, None, arguments.html)
-    return exit_code(report)
+
+    return given_out(report, evidence, arguments, show)
 
 
 def here(arguments: argparse.Namespace) -> object:

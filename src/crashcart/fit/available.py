@@ -16,12 +16,10 @@ from crashcart.errors import UsageError
 from crashcart.fit.gpus import context_bytes, find_gpu, reserve_bytes
 from crashcart.ground import GpuDevice
 from crashcart.probe import gpu as gpu_probe
-from crashcart.probe import memory
 from crashcart.probe._read import ROOT
-from crashcart.units import parse_size, size
+from crashcart.probe.host_room import given_bytes, less_the_process, tightest
+from crashcart.units import size
 
-# Measured with TensorFlow 2.21 on a CPU: 538 MB resident after the import, 585 MB in a small training.
-PROCESS_BYTES = 600 << 20
 # Distributions of TensorFlow for Linux, and whether they have code for GPUs.
 _BUILDS = {
     "tensorflow": True,
@@ -96,20 +94,15 @@ def _named_gpu(name: str, given: str | int | None, target: str | None) -> Availa
 
 
 def _given(given: str | int, target: str) -> Available:
-    try:
-        whole = parse_size(given) if isinstance(given, str) else int(given)
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error), "Such as 16G, or 512M.") from None
-    if whole < 1:
-        raise UsageError(f"received {given!r} as the memory to fit into; expected more than nothing", "Such as 16G.")
+    whole = given_bytes(given)
     if target == "device":
         return Available(whole, "given", target, None, whole)
-    return _less_the_process(whole, "given")
+    return _on_the_host(whole, "given")
 
 
-def _less_the_process(whole: int, where: str) -> Available:
-    note = f"of {size(whole)}, Python and TensorFlow take {size(PROCESS_BYTES)} before any model"
-    return Available(max(0, whole - PROCESS_BYTES), where, "host", note, whole)
+def _on_the_host(whole: int, where: str) -> Available:
+    left = less_the_process(whole, where, "any model")
+    return Available(left.bytes, where, "host", left.note, whole)
 
 
 def _gpu_here(gpus: tuple[GpuDevice, ...], own_process: bool) -> Available:
@@ -124,13 +117,13 @@ def _gpu_here(gpus: tuple[GpuDevice, ...], own_process: bool) -> Available:
 
 def _left_here(target: str, held_bytes: int | None, root: Path = ROOT) -> Available:
     """The tightest of the groups' room and the machine's, as they are now."""
-    rooms = memory.rooms(os.getpid(), root)
-    if not rooms:
+    found = tightest(root)
+    if found is None:
         return Available(None, None, target)
-    left, where = min(rooms)
+    left, where = found
     if target == "device":
         return Available(left, where, target, None, left)
     if held_bytes is None:
-        return _less_the_process(left, where)
+        return _on_the_host(left, where)
     note = f"{size(left)} left now, and {size(held_bytes)} that the model's variables hold already"
     return Available(left + held_bytes, where, target, note, None)

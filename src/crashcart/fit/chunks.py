@@ -71,6 +71,10 @@ class Chunks:
         self._used[address] = chunk
         return address
 
+    def outside(self, requested_bytes: int) -> int:
+        """The same for somebody who does not ask TensorFlow; on a device there is nobody else."""
+        return self.allocate(requested_bytes)
+
     def free(self, address: int) -> None:
         """Give a chunk back; free neighbours become one."""
         chunk = self._used.pop(address)

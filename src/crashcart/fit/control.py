@@ -6,8 +6,7 @@ Covers: what each of them keeps alive. Does not cover: ordinary kernels (`kernel
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from math import prod
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from crashcart.fit.values import LIST, NOTHING, Value
@@ -18,25 +17,6 @@ if TYPE_CHECKING:
 
 Special = Callable[["Walk", Node, list[Value]], list[Value]]
 MOST_TURNS = 100_000
-
-
-_SHAPED_BY = {"StridedSliceGrad": 0, "Fill": 0, "Reshape": 1, "BroadcastTo": 1}
-"""The input that tells the shape of the output."""
-
-
-def guessed(node: Node, inputs: list[Value], tensor: Tensor) -> Tensor:
-    """A tensor whose shape the trace does not tell: that which an input tells, or all inputs side by side, or else as large as
-    the largest input, which is right for what works element by element and above the truth for what reduces."""
-    at = _SHAPED_BY.get(node.op)
-    told = inputs[at].tells if at is not None and at < len(inputs) else None
-    if told is not None:
-        return Tensor(told, tensor.item_bytes)
-    known = [each.tensor for each in inputs if each.tensor.shape is not None and each.tensor.item_bytes]
-    if not known:
-        return Tensor((), tensor.item_bytes)
-    if node.op == "ConcatV2":
-        return Tensor((sum(prod(each.shape or ()) for each in known[:-1]),), tensor.item_bytes)
-    return Tensor(max((each.shape or () for each in known), key=prod), tensor.item_bytes)
 
 
 def _shape(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
@@ -94,10 +74,12 @@ def _assign(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
 
 
 def _update(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
-    """In place, or on a copy where somebody still reads the old value."""
+    """In place, or on a copy where somebody still reads the old value, or may do so by chance."""
     name = inputs[0].variable
     buffer = walk.variables.get(name) if name is not None else None
-    if buffer is not None and name is not None and buffer.references > 1 and name not in walk.gathered:
+    if buffer is None or name is None or name in walk.gathered:
+        return []
+    if buffer.references > 1 or walk.moves():
         walk.variables[name] = walk.copied(buffer, buffer.name)
     return []
 
@@ -226,12 +208,24 @@ def _length(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
 
 
 def _if(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
-    """The branch that the condition chooses; where it is not known, the one with more operations."""
-    then, other = (walk.plan_of(node.attributes[name]) for name in ("then_branch", "else_branch"))
     number = inputs[0].number
-    chosen = (then if len(then.nodes) >= len(other.nodes) else other) if number is None else (then if number else other)
+    names = (node.attributes["else_branch"], node.attributes["then_branch"])
+    return _branch(walk, names, None if number is None else int(bool(number)), inputs)
+
+
+def _case(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
+    """A number beyond them chooses the last one."""
+    names = node.attributes["branches"]
+    number = inputs[0].number
+    return _branch(walk, names, number if number is None or 0 <= number < len(names) else len(names) - 1, inputs)
+
+
+def _branch(walk: Walk, names: Sequence[str], chosen: int | None, inputs: list[Value]) -> list[Value]:
+    """The branch that is chosen; where that is not known, the one whose operations give out the most bytes."""
+    plans = [walk.plan_of(each) for each in names]
+    plan = max(plans, key=lambda each: each.bytes) if chosen is None else plans[chosen]
     walk.release(inputs[0])
-    return walk.run(chosen, inputs[1:])
+    return walk.run(plan, inputs[1:])
 
 
 def _call(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
@@ -241,11 +235,18 @@ def _call(walk: Walk, node: Node, inputs: list[Value]) -> list[Value]:
 def counted(node: Node, inputs: list[Value]) -> int | None:
     """The whole numbers that loops count with and compare."""
     numbers = [each.number for each in inputs]
+    if node.op == "LogicalNot" and numbers[0] is not None:
+        return int(not numbers[0])
+    if node.op in ENDING and ENDING[node.op] in numbers:
+        return ENDING[node.op]
     count = COUNTING.get(node.op)
     if count is None or len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
         return None
     return int(count(numbers[0], numbers[1]))
 
+
+ENDING = {"LogicalAnd": 0, "LogicalOr": 1}
+"""What decides alone, whatever the other is."""
 
 COUNTING: dict[str, Callable[[int, int], int]] = {
     "Add": operator.add,
@@ -260,9 +261,10 @@ COUNTING: dict[str, Callable[[int, int], int]] = {
     "Minimum": min,
     "LogicalAnd": operator.and_,
     "LogicalOr": operator.or_,
+    "LogicalNot": operator.or_,  # of one input alone; `counted` has it
 }
 
-TAKERS = frozenset({"If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall"})
+TAKERS = frozenset({"If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall", "StatefulPartitionedCall"})
 """These hand their inputs on: what goes into a branch may be freed in it."""
 
 SPECIAL: dict[str, Special] = {
@@ -296,6 +298,8 @@ SPECIAL: dict[str, Special] = {
     "Enter": _nothing,
     "If": _if,
     "StatelessIf": _if,
+    "Case": _case,
+    "StatelessCase": _case,
     "PartitionedCall": _call,
     "StatefulPartitionedCall": _call,
 }

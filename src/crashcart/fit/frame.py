@@ -12,15 +12,18 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from crashcart.fit import control, kernels
+from crashcart.fit import control, kernels, onednn
 from crashcart.fit.places import BACKWARD, UPDATE, part
-from crashcart.fit.values import NOTHING, Buffer, Value
+from crashcart.fit.pruned import pruned
+from crashcart.fit.values import NOTHING, Value
 from crashcart.graph import Graph, Node, Tensor
 
 if TYPE_CHECKING:
     from crashcart.fit.loop import Loop
 
 LOOPS = frozenset({"While", "StatelessWhile"})
+# What an operation does with its inputs when it ends: drops them; hands them to a loop; has handed them on to a branch.
+PLAIN, ENTERS, TAKES = range(3)
 # TensorFlow keeps up to 8 readers of an operation in the order of the graph; more go into a hash table.
 MOST_IN_ORDER = 8
 
@@ -28,7 +31,9 @@ MOST_IN_ORDER = 8
 class Plan:
     """A graph prepared: lists by the index of the operation, and by slot (one for each output of each operation)."""
 
-    def __init__(self, graph: Graph, cores: int, optimizers: Collection[str] = ()) -> None:
+    def __init__(
+        self, graph: Graph, cores: int, optimizers: Collection[str] = (), cache_bytes: int | None = None
+    ) -> None:
         self.nodes, self.exits, results = _taken_apart(graph)
         self.arguments = graph.arguments
         self.first_slot, self.slots = _slots(self.nodes, results)
@@ -48,26 +53,74 @@ class Plan:
         self.kinds = [_kind(node, optimizers) for node in self.nodes]
         self.counts = [node.value is not None or node.op in control.COUNTING for node in self.nodes]
         self.special = [control.special_of(node) for node in self.nodes]
-        self.known = [self._known(index, cores) for index in range(len(self.nodes))]
+        self.known = [self._known(index, cores, cache_bytes) for index in range(len(self.nodes))]
+        self.bytes = sum(
+            count for each in self.known if each is not None and not each.alias for _, count in each.outputs
+        )
+        """What all operations give out; one of two branches is taken for the larger by it."""
+        self.ends = [_end(node) for node in self.nodes]
+        names = (node.name for node in self.nodes)
+        self.begins = list(zip(names, self.inputs, self.special, self.known, strict=True))
+        """What is looked up each time an operation begins."""
+        self.heard = [bool(self.owed[self.first_slot[each]] or self.readers[each]) for each in self.arguments]
+        """Of each argument, whether anything reads it or waits for it."""
+        self.heard_at = [position for position, heard in enumerate(self.heard) if heard]
         self.seen: dict[tuple[Any, ...], Known] = {}
 
-    def _known(self, index: int, cores: int) -> Known | None:
+    def _known(self, index: int, cores: int, cache_bytes: int | None) -> Known | None:
         node = self.nodes[index]
         inputs = [_output(self.nodes[each], number) for each, number in node.inputs]
         if any(each.shape is None for each in (*inputs, *node.outputs)):
             return None
-        return Known(node, inputs, cores)
+        return Known(node, inputs, cores, cache_bytes)
+
+
+class Prepared:
+    """The graphs of a step prepared, for any number of walks over it."""
+
+    def __init__(self, graph: Graph, cores: int, optimizers: Collection[str] = ()) -> None:
+        self._graph, self._cores, self._optimizers = pruned(graph), cores, optimizers
+        self.step = Plan(self._graph, cores, optimizers, graph.cache_bytes)
+        self._functions: dict[str, Plan] = {}
+        self.unsure: dict[str, int] = {}
+        """Bytes that were guessed since neither the trace nor the inputs tell them, by operation; filled by the walks."""
+        self.turns: dict[str, tuple[int, bool]] = {}
+        """How many turns loops were taken to have whose end the data decides, and whether they have no more; filled by the
+        walks."""
+
+    def function(self, name: str) -> Plan:
+        """A function that a loop or a branch calls."""
+        if name not in self._functions:
+            function, cache_bytes = self._graph.functions[name], self._graph.cache_bytes
+            self._functions[name] = Plan(function, self._cores, self._optimizers, cache_bytes)
+        return self._functions[name]
 
 
 class Known:
     """What is known of an operation whose shapes all are."""
 
-    __slots__ = ("alias", "outputs", "reuses", "scratch_bytes", "seconds")
+    __slots__ = (
+        "alias",
+        "first_only",
+        "node",
+        "outputs",
+        "packed_bytes",
+        "reuses",
+        "scratch_bytes",
+        "scratch_parts",
+        "seconds",
+        "touched_bytes",
+    )
 
-    def __init__(self, node: Node, inputs: list[Tensor], cores: int) -> None:
+    def __init__(self, node: Node, inputs: list[Tensor], cores: int, cache_bytes: int | None = None) -> None:
+        self.node = node
         self.alias = bool(inputs) and kernels.is_alias(node, inputs)
         self.reuses = kernels.reusing_output(node.op)
-        self.scratch_bytes = kernels.scratch_bytes(node, inputs, cores)
+        self.first_only = node.op in kernels.FIRST_ONLY
+        self.scratch_bytes = kernels.scratch_bytes(node, inputs, cores, cache_bytes)
+        self.scratch_parts = kernels.scratch_parts(node, inputs, self.scratch_bytes) if self.scratch_bytes else ()
+        self.touched_bytes = kernels.touched_bytes(node, inputs, self.scratch_bytes)
+        self.packed_bytes = onednn.packed_bytes(node, inputs, cores)
         self.seconds = kernels.seconds(node, inputs)
         self.outputs = [(each, each.bytes or 0) for each in node.outputs]
 
@@ -75,7 +128,7 @@ class Known:
 class Frame:
     """One run of a graph: what each operation waits for, and what each output still owes to whom."""
 
-    __slots__ = ("begun", "left", "loop", "loops", "owed", "pending", "plan", "readers", "turn", "values")
+    __slots__ = ("left", "loop", "loops", "owed", "pending", "plan", "readers", "turn", "values")
 
     def __init__(self, plan: Plan, readers: list[list[int]], loop: Loop | None = None, turn: int = 0) -> None:
         self.plan, self.readers, self.loop, self.turn = plan, readers, loop, turn
@@ -83,18 +136,7 @@ class Frame:
         self.owed = plan.owed.copy()
         self.pending = plan.pending.copy()
         self.left = len(plan.nodes)
-        self.begun: dict[int, tuple[list[Value], list[Value], Buffer | None]] = {}
         self.loops: dict[int, Loop] = {}
-
-    def ready_after(self, index: int) -> list[tuple[Frame, int]]:
-        """What waited for this operation last."""
-        pending = self.pending
-        found = []
-        for reader in self.readers[index]:
-            pending[reader] -= 1
-            if not pending[reader]:
-                found.append((self, reader))
-        return found
 
 
 def shuffled(readers: list[list[int]], random: Random) -> list[list[int]]:
@@ -174,6 +216,10 @@ def _rank(node: Node) -> int:
 
 def _output(node: Node, number: int) -> Tensor:
     return node.outputs[number] if number < len(node.outputs) else NOTHING.tensor
+
+
+def _end(node: Node) -> int:
+    return ENTERS if node.op == "Enter" else TAKES if node.op in control.TAKERS else PLAIN
 
 
 def _kind(node: Node, optimizers: Collection[str]) -> str:

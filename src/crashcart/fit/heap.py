@@ -22,6 +22,7 @@ HEADER_BYTES = 16
 LEAST_BLOCK_BYTES = 32
 # TensorFlow asks for tensors at multiples of 64 bytes, and the library takes so much more to find one.
 ALIGNMENT_BYTES = 64
+_BESIDES_BYTES = HEADER_BYTES + ALIGNMENT_BYTES + LEAST_BLOCK_BYTES
 # A block is cut to its place out of one that is larger by that much, and so never fits where one of its size was before. The
 # splinters on its sides keep free neighbours apart: a thread holds seven of a size back for itself (its cache), and only the
 # others are joined. Later releases join them all (bug 30723 of the library).
@@ -34,13 +35,16 @@ _STRIDE = 1 << 50
 
 
 class Heap(Chunks):
-    """Blocks in use and free. `used_bytes` counts the blocks in use; `peak_bytes` the most that was resident, slack included."""
+    """Blocks in use and free. `used_bytes` counts the blocks in use; `peak_bytes` the most that was resident, slack included;
+    `in_arenas_bytes` what of the most that was in use lay in arenas."""
 
     def __init__(self, arenas: int = 1, seed: int = 0, pins: int = PINS, stay: float = STAY) -> None:
         super().__init__()
         self.mapped_from_bytes = MAPPED_FROM_BYTES
         self.resident_bytes = 0
         self.most_used_bytes = 0
+        self.in_arenas_bytes = 0
+        self._mapped_bytes = 0
         self._arenas = [_Arena(_STRIDE * (number + 1), pins) for number in range(arenas + 2)]
         self._thread = 0
         self._of_reader = 0
@@ -53,6 +57,11 @@ class Heap(Chunks):
         """Something else, which is counted elsewhere, fills what is free below the top of the main thread's arena."""
         self.resident_bytes -= self._arenas[0].free_bytes
 
+    def begin(self) -> None:
+        """From here on the most is counted anew."""
+        self.peak_bytes, self.most_used_bytes = self.resident_bytes, self.used_bytes
+        self.in_arenas_bytes = self.used_bytes - self._mapped_bytes
+
     def read(self, blocks: int) -> None:
         """A step begins: the next so many blocks are asked for by the thread that makes the batches. What was before the first
         step was asked for by the main thread."""
@@ -61,25 +70,35 @@ class Heap(Chunks):
 
     def allocate(self, requested_bytes: int) -> int:
         """The address of a block of at least that size."""
-        wanted = requested_bytes + HEADER_BYTES + ALIGNMENT_BYTES + LEAST_BLOCK_BYTES
+        wanted = requested_bytes + _BESIDES_BYTES
         arena = self._chosen()
         if wanted >= self.mapped_from_bytes:
             size = -(-wanted // PAGE_BYTES) * PAGE_BYTES
             address = self._next_mapped
             self._next_mapped -= _STRIDE
             self._mapped[address] = size
-            self.resident_bytes += size
+            self._mapped_bytes += size
+            grown = size
         else:
             size = -(-(requested_bytes + HEADER_BYTES) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
             before = arena.touched_bytes
             address = arena.allocate(size, wanted)
-            self.resident_bytes += arena.touched_bytes - before
+            grown = arena.touched_bytes - before
+        self._taken(size, grown)
+        return address
+
+    outside = allocate
+    """Whoever asks for it."""
+
+    def _taken(self, size: int, grown: int) -> None:
+        """A block of that size is in use, and so much more is resident."""
+        self.resident_bytes += grown
         self.used_bytes += size
         if self.used_bytes > self.most_used_bytes:
             self.most_used_bytes = self.used_bytes
+            self.in_arenas_bytes = self.used_bytes - self._mapped_bytes
         if self.resident_bytes > self.peak_bytes:
             self.peak_bytes = self.resident_bytes
-        return address
 
     def _chosen(self) -> _Arena:
         """The arena of the thread that asks: which one runs the next operation is chance, but it mostly goes on itself."""
@@ -92,15 +111,16 @@ class Heap(Chunks):
 
     def free(self, address: int) -> None:
         """Give a block back. A mapped one leaves the process at once."""
-        size = self.held_bytes(address)
-        self.used_bytes -= size
         if address < 0:
-            del self._mapped[address]
+            size = self._mapped.pop(address)
+            self.used_bytes -= size
+            self._mapped_bytes -= size
             self.resident_bytes -= size
             if self.mapped_from_bytes < size <= MOST_MAPPED_FROM_BYTES:
                 self.mapped_from_bytes = size
             return
         arena = self._arenas[address // _STRIDE - 1]
+        self.used_bytes -= arena.size[address]
         before = arena.touched_bytes
         arena.free(address, 2 * self.mapped_from_bytes)
         self.resident_bytes += arena.touched_bytes - before
@@ -133,23 +153,39 @@ class _Arena:
         free, except for a splinter while the thread keeps such."""
         at = bisect_left(self._free, (wanted, -1))
         if at < len(self._free):
-            _, address = self._free.pop(at)
+            held, address = self._free.pop(at)
         else:
-            address = self._top
-            self.size[address] = wanted
+            held, address = wanted, self._top
             self._before[address] = self._last
             self._last = address
             self._top += wanted
             self.touched_bytes = max(self.touched_bytes, self._top - self._base)
         self._used.add(address)
+        if self._pins and size >= PINNED_FROM_BYTES:
+            self.size[address] = held
+            self._pin(address, size)
+            return address
+        # A free block has used ones, or the top, on both sides, so that the rest of it is free by itself, or the top's.
+        self.size[address] = size
+        rest = address + size
+        if address == self._last:
+            self._top = rest
+        else:
+            self.size[rest] = held - size
+            self._before[rest] = address
+            self._before[address + held] = rest
+            insort(self._free, (held - size, rest))
+        return address
+
+    def _pin(self, address: int, size: int) -> None:
+        """Cut a block to its size, and keep a splinter behind it from becoming one with what is free."""
         rest = self._cut(address, size)
-        if rest is not None and self._pins and size >= PINNED_FROM_BYTES:
+        if rest is not None:
             self._pins -= 1
             self._used.add(rest)
             rest = self._cut(rest, ALIGNMENT_BYTES)
         if rest is not None:
             self.release(rest)
-        return address
 
     def free(self, address: int, trim_from_bytes: int) -> None:
         """Give back a block; the top shrinks where it is large."""
@@ -160,21 +196,22 @@ class _Arena:
 
     def release(self, address: int) -> None:
         """Free neighbours become one; what is free at the end joins the top."""
-        after = address + self.size[address]
-        if after in self.size and after not in self._used:
+        size, used = self.size, self._used
+        after = address + size[address]
+        if after in size and after not in used:
             self._take(after)
             self._join(address, after)
         before = self._before[address]
-        if before is not None and before not in self._used:
+        if before is not None and before not in used:
             self._take(before)
             self._join(before, address)
             address = before
         if address != self._last:
-            insort(self._free, (self.size[address], address))
+            insort(self._free, (size[address], address))
             return
         self._top = address
         self._last = self._before.pop(address)
-        del self.size[address]
+        del size[address]
 
     def _cut(self, address: int, size: int) -> int | None:
         """Keep so much of a block; returns where the rest begins, which is nobody's yet."""

@@ -6,9 +6,8 @@ Does not cover: running the step (`walk.py`).
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from crashcart.fit.chunks import Chunks
 from crashcart.fit.values import Buffer
@@ -24,44 +23,42 @@ _Entry = tuple[str, str, int, Buffer]
 class Journal:
     """One step: what was held before, and each chunk that came and went since."""
 
-    __slots__ = ("_before", "_entries", "_marks", "bytes", "operations", "peak_at")
+    __slots__ = ("_before", "bytes", "entries", "peak_at")
 
     def __init__(self, live: Iterable[Buffer] = (), chunks: Chunks | None = None) -> None:
         self._before = [] if chunks is None else [_entry(each, chunks) for each in live]
         self.bytes = 0 if chunks is None else chunks.used_bytes
         self.peak_at = 0
         """How many entries there were when the most was held."""
-        self._entries: list[_Entry] = []
-        self.operations: list[str] = []
-        self._marks: list[int] = []
+        self.entries: list[str | _Entry] = []
+        """In one list, since a step writes tens of thousands: each operation that begins by its name, and between them what was
+        made and freed."""
 
-    def mark(self, operation: str) -> None:
-        """An operation begins."""
-        self.operations.append(operation)
-        self._marks.append(len(self._entries))
-
-    def made(self, buffer: Buffer, chunks: Chunks) -> None:
-        """Memory was taken."""
-        entries = self._entries
-        entries.append(_entry(buffer, chunks))
-        if chunks.used_bytes > self.bytes:
-            self.bytes = chunks.used_bytes
-            self.peak_at = len(entries)
+    def made(self, buffer: Buffer, count_bytes: int, used_bytes: int) -> None:
+        """Memory was taken, so that this much is used."""
+        self.entries.append((buffer.name, buffer.kind, count_bytes, buffer))
+        if used_bytes > self.bytes:
+            self.bytes = used_bytes
+            self.peak_at = len(self.entries)
 
     def freed(self, buffer: Buffer, count_bytes: int) -> None:
         """Memory was given back."""
-        self._entries.append((buffer.name, buffer.kind, -count_bytes, buffer))
+        self.entries.append((buffer.name, buffer.kind, -count_bytes, buffer))
+
+    @property
+    def operations(self) -> list[str]:
+        """All of them, as they began."""
+        return [each for each in self.entries if isinstance(each, str)]
 
     @property
     def node(self) -> str:
         """The operation that ran at the peak."""
-        at = bisect_right(self._marks, self.peak_at - 1) - 1
-        return self.operations[at] if at >= 0 else ""
+        return next((each for each in reversed(self.entries[: self.peak_at]) if isinstance(each, str)), "")
 
     def held(self) -> list[HeldTensor]:
         """What was held at the peak, the largest first."""
         found = {id(each[3]): each for each in self._before}
-        for each in self._entries[: self.peak_at]:
+        for each in chunks_in(self.entries[: self.peak_at]):
             if each[2] < 0:
                 found.pop(id(each[3]), None)
             else:
@@ -77,7 +74,7 @@ class Journal:
             held[each[1]] += each[2]
         found, done = [], 0
         for name, end in chosen:
-            for each in self._entries[done:end]:
+            for each in chunks_in(self.entries[done:end]):
                 held[each[1]] += each[2]
             done = end
             found.append(Moment(name, {kind: count for kind, count in held.items() if count > 0}))
@@ -85,21 +82,27 @@ class Journal:
 
     def _chosen(self, most: int) -> list[tuple[str, int]]:
         """For each stretch the operation and the number of entries at which the most was held."""
-        stretch = -(-len(self.operations) // most) if self.operations else 1
+        stretch = max(1, -(-len(self.operations) // most))
         found: list[tuple[str, int]] = []
-        used = sum(each[2] for each in (*self._before, *self._entries[: self._marks[0] if self._marks else 0]))
-        best = used
-        for number, name in enumerate(self.operations):
-            start = self._marks[number]
-            end = self._marks[number + 1] if number + 1 < len(self._marks) else len(self._entries)
-            if number % stretch == 0:
-                found.append((name, start))
-                best = used
-            for at in range(start, end):
-                used += self._entries[at][2]
-                if used > best:
-                    found[-1], best = (name, at + 1), used
+        name, number = "", 0
+        used = best = sum(each[2] for each in self._before)
+        for at, entry in enumerate(self.entries):
+            if isinstance(entry, str):
+                name = entry
+                if number % stretch == 0:
+                    found.append((name, at))
+                    best = used
+                number += 1
+                continue
+            used += entry[2]
+            if found and used > best:
+                found[-1], best = (name, at + 1), used
         return found
+
+
+def chunks_in(entries: Iterable[str | _Entry]) -> Iterator[_Entry]:
+    """What was made and freed, without the operations."""
+    return (each for each in entries if not isinstance(each, str))
 
 
 def _entry(buffer: Buffer, chunks: Chunks) -> _Entry:

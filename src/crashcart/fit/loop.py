@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # What Keras asks for in recurrent layers.
 TURNS_AT_A_TIME = 32
+# Where only the data ends a loop: with two turns both what one hands on and what the next makes of it are there.
+TURNS_BY_DATA = 2
 
 Items = list[tuple["Frame", int]]
 
@@ -29,13 +31,12 @@ class Loop:
         attributes = parent.plan.nodes[index].attributes
         self._walk, self._parent, self._index = walk, parent, index
         self._condition, self._body = walk.plan_of(attributes["cond"]), walk.plan_of(attributes["body"])
-        self._asked = [
-            bool(self._condition.owed[self._condition.first_slot[each]]) for each in self._condition.arguments
-        ]
+        arguments = enumerate(self._condition.arguments)
+        self._asked = [at for at, each in arguments if self._condition.owed[self._condition.first_slot[each]]]
         self._handed: list[Value | None] = [None] * len(self._body.arguments)
-        self._frames: dict[int, Frame] = {}
+        self._frames: dict[int, Frame] = {}  # in the order of turns
         self._turns = 0
-        self._left = self._beginning = False
+        self._left = self._beginning = self._by_data = self._endless = False
 
     def give(self, turn: int, position: int, value: Value) -> Items:
         """Hand a value to a turn; returns what is ready then."""
@@ -44,7 +45,8 @@ class Loop:
         if self._left:
             return self._leave(position, value)
         self._handed[position] = value
-        return self._begin()
+        # Only what the condition asks for can make a turn begin.
+        return self._begin() if position in self._asked or not self._asked else []
 
     def ended(self, turn: int) -> Items:
         """A turn has run to its end."""
@@ -63,6 +65,9 @@ class Loop:
             if turn >= MOST_TURNS or not self._holds(handed):
                 self._left = True
                 put = self._leave
+                if self._by_data:
+                    name = self._parent.plan.nodes[self._index].name
+                    self._walk.taken_as(name, turn, not self._endless)
             else:
                 self._turns += 1
                 frame = self._frames[turn] = self._walk.frame(self._body, self, turn)
@@ -75,9 +80,10 @@ class Loop:
         return ready
 
     def _may_begin(self) -> bool:
-        if self._left or self._turns - min(self._frames, default=self._turns) >= TURNS_AT_A_TIME:
+        if self._left or self._turns - next(iter(self._frames), self._turns) >= TURNS_AT_A_TIME:
             return False
-        return all(each is not None for asked, each in zip(self._asked, self._handed, strict=True) if asked)
+        handed = self._handed
+        return all(handed[position] is not None for position in self._asked)
 
     def _put(self, frame: Frame, position: int, value: Value) -> Items:
         return self._walk.complete(frame, self._body.arguments[position], [value])
@@ -86,11 +92,22 @@ class Loop:
         return self._walk.complete(self._parent, self._parent.plan.exits[self._index][position], [value])
 
     def _holds(self, handed: list[Value | None]) -> bool:
-        given = [NOTHING if each is None else each for each in handed]
+        given = [handed[position] or NOTHING for position in self._condition.heard_at]
         for each in given:
             self._walk.keep(each.buffer)
-        answer = self._walk.run(self._condition, given)[0]
+        self._walk.asks, outer = self._limited, self._walk.asks
+        answer = self._walk.run_heard(self._condition, given)[0]
+        self._walk.asks = outer
         self._walk.release(answer)
         if answer.number is not None:
             return bool(answer.number)
-        return self._turns < max((len(each.items) for each in given if each.items), default=1)
+        self._by_data = self._endless = True
+        lists = [len(each.items) for each in handed if each is not None and each.items]
+        return self._turns < max([*lists, TURNS_BY_DATA])
+
+    def _limited(self, sides: list[Value]) -> int | None:
+        """Two conditions of which the data decides one: the other is the limit."""
+        if all(each.number is None for each in sides):
+            return None
+        self._by_data = True
+        return 1

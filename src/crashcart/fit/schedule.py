@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crashcart.fit.frame import Frame
-    from crashcart.fit.walk import Walk
+    from crashcart.fit.walk import Begun, Walk
 
 Item = tuple["Frame", int]
 """An operation of one run of a graph."""
@@ -35,7 +35,7 @@ class Workers:
         self._walk, self._random = walk, random
         self._inline: list[deque[Item]] = [deque() for _ in range(count)]
         self._offered: list[deque[Item]] = [deque() for _ in range(count)]
-        self._running: list[tuple[float, int, int, Item]] = []
+        self._running: list[tuple[float, int, int, Item, Begun]] = []
         self._idle = list(range(count))
         self._order = 0
         self._now_s = 0.0
@@ -65,12 +65,16 @@ class Workers:
         self._wake()
         while self._running:
             self._end_first()
-            self._wake()
+            if self._idle:
+                self._wake()
 
     def _end_first(self) -> None:
-        end_s, _, worker, (frame, index) = heapq.heappop(self._running)
-        self._now_s = max(self._now_s, end_s)
-        self._schedule(worker, self._walk.finish(frame, index))
+        end_s, _, worker, (frame, index), begun = heapq.heappop(self._running)
+        if end_s > self._now_s:
+            self._now_s = end_s
+        ready = self._walk.finish(frame, index, begun)
+        if ready:
+            self._schedule(worker, ready)
         self._go_on(worker)
 
     def _wake(self) -> None:
@@ -97,27 +101,27 @@ class Workers:
 
     def _go_on(self, worker: int) -> None:
         """Take the next operation; what is cheap takes no time."""
+        begin, finish = self._walk.begin, self._walk.finish
+        inline, offered = self._inline[worker], self._offered[worker]
         while True:
-            item = self._choose(worker)
-            if item is None:
+            if inline:
+                item = inline.popleft()
+            elif offered:
+                item = offered.popleft()
+            elif any(self._offered):
+                item = next(each for each in self._offered if each).pop()
+            else:
                 self._idle.append(worker)
                 return
             frame, index = item
-            seconds = self._walk.begin(frame, index)
+            begun = begin(frame, index)
             if not frame.plan.cheap[index]:
                 break
-            self._schedule(worker, self._walk.finish(frame, index))
+            ready = finish(frame, index, begun)
+            if ready:
+                self._schedule(worker, ready)
+        seconds = begun[3]
         if seconds > IN_PIECES_S and self._running:
             seconds += self._random.uniform(0, MOST_WAIT) * max(0.0, self._running[0][0] - self._now_s)
         self._order += 1
-        heapq.heappush(self._running, (self._now_s + seconds, self._order, worker, item))
-
-    def _choose(self, worker: int) -> Item | None:
-        if self._inline[worker]:
-            return self._inline[worker].popleft()
-        if self._offered[worker]:
-            return self._offered[worker].popleft()
-        for others in self._offered:
-            if others:
-                return others.pop()
-        return None
+        heapq.heappush(self._running, (self._now_s + seconds, self._order, worker, item, begun))

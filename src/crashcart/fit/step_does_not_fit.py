@@ -78,7 +78,8 @@ def _remedies(step: StepPeak, compared: Bounds) -> Iterator[str]:
         cost = f" ({each.note})" if each.note else ""
         yield f"{each.name}: {size(each.peak_bytes)}, {saved(each.peak_bytes, compared)}{cost}: {each.how}"
     if most == 0:
-        yield "not even a batch of one fits: a smaller model, smaller inputs, or a larger machine"
+        none = "not even a batch of one fits" if step.none_fits else "no batch surely fits"
+        yield f"{none}: a smaller model, smaller inputs, or a larger machine"
     elif most is None and not step.remedies:
         yield "a smaller batch, smaller inputs, or a larger machine"
 

@@ -11,11 +11,13 @@ from crashcart.graph import Shape, Tensor
 class Buffer:
     """Memory that one or more tensors share, or a list of tensors. Freed when nobody refers to it any more."""
 
-    __slots__ = ("address", "bytes", "items", "kind", "name", "references")
+    __slots__ = ("address", "bytes", "held_bytes", "items", "kind", "name", "number", "references")
 
-    def __init__(self, name: str, kind: str, count_bytes: int, address: int | None) -> None:
-        self.name, self.kind, self.bytes, self.address = name, kind, count_bytes, address
+    def __init__(self, name: str, kind: str, count_bytes: int, address: int | None, number: int = -1) -> None:
+        """`number` says as which block it was taken (`tape.py`)."""
+        self.name, self.kind, self.bytes, self.address, self.number = name, kind, count_bytes, address, number
         self.references = 1
+        self.held_bytes = 0
         self.items: list[Value] | None = None
 
 

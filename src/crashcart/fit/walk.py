@@ -9,37 +9,39 @@ Does not cover: order (`schedule.py`), loops (`loop.py`), the sizes themselves (
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from random import Random
 
-from crashcart.fit import control, kernels
+from crashcart.fit import control
 from crashcart.fit.chunks import Chunks, FullError
-from crashcart.fit.frame import Frame, Known, Plan, shuffled
+from crashcart.fit.frame import ENTERS, PLAIN, Frame, Known, Plan, Prepared, shuffled
+from crashcart.fit.guesses import sized
 from crashcart.fit.journal import Journal
 from crashcart.fit.loop import Loop
 from crashcart.fit.schedule import Item, Workers
+from crashcart.fit.tape import Tape
 from crashcart.fit.values import NOTHING, Buffer, Value
 from crashcart.graph import Graph, Node, Tensor, Variable
 
 # How much longer or shorter than expected an operation may take: which of two operations ends first is chance, and the peak
 # depends on it. Real steps of one program differ by as much as those that are drawn so.
 HASTE = (0.5, 2.0)
+_LEAST_HASTE, _HASTE_RANGE = HASTE[0], HASTE[1] - HASTE[0]
+
+Begun = tuple[list[Value], list[Value], Buffer | None, float]
+"""An operation that runs: its inputs, its outputs, its scratch, and how long it runs in seconds."""
 
 
 class Plans:
-    """The graphs of a step prepared, for any number of walks over it."""
+    """A step prepared, with the walks over it that others can make use of. No walk refers to it, so that they go with it."""
 
     def __init__(self, graph: Graph, cores: int, optimizers: Collection[str] = ()) -> None:
-        self.graph, self.cores, self._optimizers = graph, cores, optimizers
-        self.step = Plan(graph, cores, optimizers)
-        self._functions: dict[str, Plan] = {}
-
-    def function(self, name: str) -> Plan:
-        """A function that a loop or a branch calls."""
-        if name not in self._functions:
-            self._functions[name] = Plan(self.graph.functions[name], self.cores, self._optimizers)
-        return self._functions[name]
+        self.graph, self.cores = graph, cores
+        self.prepared = Prepared(graph, cores, optimizers)
+        self.walks: dict[tuple[int, bool], Walk] = {}
+        """Those without a limit, by their seed and whether their steps hold the batch: what they have on tape need not be walked
+        again."""
 
 
 class Walk:
@@ -52,28 +54,44 @@ class Walk:
         seed: int = 0,
         chunks: Chunks | None = None,
         plans: Plans | None = None,
+        written: bool = True,
+        moved: float = 0.0,
     ) -> None:
+        """`written` says whether a journal is kept; the allocator's own figures are there without. `moved` is the part of all
+        updates of variables that find somebody reading the old value still, so that the new one lies elsewhere."""
         self.graph, self.cores = graph, cores
         self.chunks = Chunks() if chunks is None else chunks
+        self._allocate, self._free = self.chunks.allocate, self.chunks.free
         self.operations = 0
+        self.tapes = [Tape(0)]
+        """Before the first step, and of each step."""
         self.journal = Journal()
-        self._plans = Plans(graph, cores) if plans is None else plans
+        self.written, self._moved = written, moved
+        self._prepared = Prepared(graph, cores) if plans is None else plans.prepared
         self._readers: dict[Plan, list[list[int]]] = {}
         self._random = Random(seed)
+        self._draw = self._random.random
         self._workers: Workers | None = None
-        self._live: set[Buffer] = set()
+        self._tape, self._taken = self.tapes[0], 0
+        self.live: set[Buffer] = set()
+        """What is held, where a journal is kept."""
         self._constants: dict[int, Buffer] = {}
         self.gathered: set[str] = set()
         """Variables that single rows were read of: TensorFlow copies what is read of them whole from then on."""
+        self.asks: Callable[[list[Value]], int | None] | None = None
+        """Answers where a loop's condition has a side that only the data decides, while one is run."""
         self._new("runtime", "other", 8)  # TensorFlow's own first tensor opens the first region
         self.variables = {each.name: self._resident(each) for each in graph.variables}
 
     def step(self, inputs: Sequence[Tensor], held: bool = False) -> Journal:
         """Run one step on a fresh batch; returns what was held when. `held`: the caller keeps the batch to the end, as `predict`
         does, where training takes it from an iterator. FullError where the allocator's limit is too low."""
-        self.journal = Journal(self._live, self.chunks)
+        before = self.operations
+        self.journal = Journal(self.live, self.chunks)
+        self._tape = Tape(self._taken)
+        self.tapes.append(self._tape)
         handed = [Value(self.allocate("input", "input", each), each) for each in inputs]
-        plan = self._plans.step
+        plan = self._prepared.step
         frame = self.frame(plan)
         self._workers = Workers(self.cores, self, self._random)
         roots: list[Item] = [(frame, index) for index in shuffled([plan.roots], self._random)[0]]
@@ -89,7 +107,13 @@ class Walk:
             self.release(frame.values[slot])
         for each in handed if held else ():
             self.release(each)
+        self._tape.operations = self.operations - before
         return self.journal
+
+    def done(self, tape: Tape, taken: int) -> None:
+        """A step that somebody else ran on this allocator, with the blocks that it took."""
+        self.tapes.append(tape)
+        self._taken += taken
 
     def _arrived(self, frame: Frame, handed: Sequence[Value]) -> list[Item]:
         """What is ready now that the batch is there."""
@@ -99,19 +123,29 @@ class Walk:
     def run(self, plan: Plan, arguments: Sequence[Value]) -> list[Value]:
         """Run a graph to its end, one operation after another; takes over the references of its arguments and hands out
         those of its results."""
+        for value, heard in zip(arguments, plan.heard, strict=True):
+            if not heard:
+                self.release(value)
+        return self.run_heard(plan, [arguments[position] for position in plan.heard_at])
+
+    def run_heard(self, plan: Plan, arguments: Sequence[Value]) -> list[Value]:
+        """The same with those arguments alone that are read or waited for."""
         frame = self.frame(plan)
-        ready = deque((frame, index) for index in plan.roots)
-        for index, value in zip(plan.arguments, arguments, strict=True):
-            ready.extend(self.complete(frame, index, [value]))
+        ready = deque([(frame, index) for index in plan.roots])
+        for position, value in zip(plan.heard_at, arguments, strict=True):
+            ready.extend(self.complete(frame, plan.arguments[position], [value]))
         while ready:
             of, index = ready.popleft()
-            self.begin(of, index)
-            ready.extend(self.finish(of, index))
+            ready.extend(self.finish(of, index, self.begin(of, index)))
         return [frame.values[each] for each in plan.results]
+
+    def taken_as(self, loop: str, turns: int, limited: bool) -> None:
+        """A loop whose end the data decides has ended here after so many turns, which may be its limit."""
+        self._prepared.turns[loop] = turns, limited
 
     def plan_of(self, function: str) -> Plan:
         """A function of the graph, prepared."""
-        return self._plans.function(function)
+        return self._prepared.function(function)
 
     def frame(self, plan: Plan, loop: Loop | None = None, turn: int = 0) -> Frame:
         """A run of a graph in which nothing has been done yet."""
@@ -120,23 +154,34 @@ class Walk:
             readers = self._readers[plan] = shuffled(plan.readers, self._random)
         return Frame(plan, readers, loop, turn)
 
-    def begin(self, frame: Frame, index: int) -> float:
-        """Take the inputs, allocate outputs and scratch; returns how long the operation runs."""
+    def begin(self, frame: Frame, index: int) -> Begun:
+        """Take the inputs, allocate outputs and scratch."""
         self.operations += 1
         plan = frame.plan
-        node, special = plan.nodes[index], plan.special[index]
-        self.journal.mark(node.name)
-        inputs = self._taken(frame, plan.inputs[index])
-        known = plan.known[index] or self._seen(plan, index, inputs)
+        name, slots, special, known = plan.begins[index]
+        if self.written:
+            self.journal.entries.append(name)
+        inputs = _taken(frame, slots) if slots else []
+        if known is None:
+            known = self._seen(plan, index, inputs)
         if special is not None:
-            outputs = special(self, node, inputs)
+            outputs = special(self, known.node, inputs)
         elif known.alias:
-            outputs = self._aliased(node, inputs)
+            outputs = _aliased(plan.nodes[index], inputs)
         else:
             outputs = self._allocated(plan, index, inputs, known)
-        scratch = self._new(node.name, "scratch", known.scratch_bytes) if known.scratch_bytes else None
-        frame.begun[index] = (inputs, outputs, scratch)
-        return known.seconds * (HASTE[0] + (HASTE[1] - HASTE[0]) * self._random.random())
+        if known.packed_bytes:
+            self._tape.packs(known.packed_bytes)
+        scratch = self._scratch(name, known) if known.scratch_bytes else None
+        return inputs, outputs, scratch, known.seconds * (_LEAST_HASTE + _HASTE_RANGE * self._draw())
+
+    def _scratch(self, name: str, known: Known) -> Buffer:
+        first, *others = known.scratch_parts
+        buffer = self._new(name, "scratch", first)
+        if others:  # they go with the first one
+            buffer.items = [Value(self._new(name, "scratch", each), NOTHING.tensor) for each in others if each]
+        self._tape.scratched(known.touched_bytes, known.scratch_bytes)
+        return buffer
 
     def _seen(self, plan: Plan, index: int, inputs: list[Value]) -> Known:
         """What is known of an operation now that its inputs are there; in a loop it is the same at each turn."""
@@ -144,23 +189,32 @@ class Walk:
         found = plan.seen.get(key)
         if found is None:
             node = plan.nodes[index]
-            outputs = [control.guessed(node, inputs, each) if each.shape is None else each for each in node.outputs]
-            sized = replace(node, outputs=tuple(outputs))
-            found = plan.seen[key] = Known(sized, [each.tensor for each in inputs], self.cores)
+            sizes = [sized(node, inputs, each) if each.shape is None else (each, True) for each in node.outputs]
+            made = replace(node, outputs=tuple(each for each, _ in sizes))
+            found = plan.seen[key] = Known(made, [each.tensor for each in inputs], self.cores, self.graph.cache_bytes)
+            if not all(sure for _, sure in sizes) and plan.special[index] is None:
+                found.alias = False  # a guess as large as the input does not say that there is nothing to do
+                guess = sum(each.bytes or 0 for each, sure in sizes if not sure)
+                self._prepared.unsure[node.name] = max(guess, self._prepared.unsure.get(node.name, 0))
         return found
 
-    def finish(self, frame: Frame, index: int) -> list[Item]:
+    def finish(self, frame: Frame, index: int, begun: Begun) -> list[Item]:
         """Free scratch and inputs, hand the outputs on; returns what is ready now."""
-        node = frame.plan.nodes[index]
-        inputs, outputs, scratch = frame.begun.pop(index)
+        inputs, outputs, scratch, _ = begun
         if scratch is not None:
             self.drop(scratch)
-        if node.op == "Enter":
-            return self.complete(frame, index, []) + self._entered(frame, node, inputs[0])
-        if node.op not in control.TAKERS:
+        end = frame.plan.ends[index]
+        if end == PLAIN:
             for value in inputs:
-                if value.buffer is not None:
-                    self.drop(value.buffer)
+                buffer = value.buffer
+                if buffer is None:
+                    continue
+                if buffer.references > 1:
+                    buffer.references -= 1
+                else:
+                    self.drop(buffer)
+        elif end == ENTERS:
+            return self.complete(frame, index, []) + self._entered(frame, frame.plan.nodes[index], inputs[0])
         return self.complete(frame, index, outputs)
 
     def _entered(self, frame: Frame, node: Node, value: Value) -> list[Item]:
@@ -171,57 +225,45 @@ class Walk:
 
     def complete(self, frame: Frame, index: int, outputs: list[Value]) -> list[Item]:
         """An operation has given out its outputs; returns what is ready now, in this run and in those it hands on to."""
-        slot = frame.plan.first_slot[index]
+        slot, loop = frame.plan.first_slot[index], frame.loop
+        values, owed = frame.values, frame.owed
         ready: list[Item] = []
         for value in outputs:
-            if frame.owed[slot]:
-                frame.values[slot] = value
+            if owed[slot]:
+                values[slot] = value
+                if loop is not None and slot in frame.plan.result_slots:
+                    for position in frame.plan.result_slots[slot]:
+                        ready += loop.give(frame.turn + 1, position, _taken(frame, (slot,))[0])
             elif value.buffer is not None:
                 self.drop(value.buffer)
-            if frame.loop is not None:
-                for position in frame.plan.result_slots.get(slot, ()):
-                    handed = self._taken(frame, (slot,))[0]
-                    ready += frame.loop.give(frame.turn + 1, position, handed)
             slot += 1
-        ready += frame.ready_after(index)
+        pending = frame.pending
+        for reader in frame.readers[index]:
+            left = pending[reader] = pending[reader] - 1
+            if not left:
+                ready.append((frame, reader))
         frame.left -= 1
-        if not frame.left and frame.loop is not None:
-            ready += frame.loop.ended(frame.turn)
+        if not frame.left and loop is not None:
+            ready += loop.ended(frame.turn)
         return ready
 
-    def _taken(self, frame: Frame, slots: Sequence[int]) -> list[Value]:
-        """The values, each with a reference of the reader's own: the frame's, if it is the last one to read it."""
-        found = []
-        values, owed = frame.values, frame.owed
-        for slot in slots:
-            value = values[slot]
-            owed[slot] -= 1
-            if not owed[slot]:
-                values[slot] = NOTHING
-            elif value.buffer is not None:
-                value.buffer.references += 1
-            found.append(value)
-        return found
-
-    def _aliased(self, node: Node, inputs: list[Value]) -> list[Value]:
-        found = []
-        for each, tensor in zip(inputs, node.outputs, strict=False):
-            seen = tensor if tensor.shape is not None else each.tensor
-            found.append(Value(self.keep(each.buffer), seen, each.number, each.variable, each.tells))
-        return found
-
     def _allocated(self, plan: Plan, index: int, inputs: list[Value], known: Known) -> list[Value]:
-        node = plan.nodes[index]
         found: list[Value] = []
+        number: int | None = None
+        if plan.counts[index]:
+            node = plan.nodes[index]
+            number = node.value if node.value is not None else control.counted(node, inputs)
+            if number is None and self.asks is not None and node.op == "LogicalAnd":
+                number = self.asks(inputs)
         for output, (tensor, count_bytes) in enumerate(known.outputs):
-            reuses = output == known.reuses
-            buffer = self.keep(_dying(node, inputs, tensor, count_bytes)) if reuses else None
+            buffer = None
+            if output == known.reuses:
+                buffer = _dying(inputs[:1] if known.first_only else inputs, tensor, count_bytes)
+                if buffer is not None:
+                    buffer.references += 1
             if buffer is None and count_bytes:
-                buffer = self._new(node.name, plan.kinds[index], count_bytes)
-            number = None
-            if plan.counts[index] and not output:
-                number = node.value if node.value is not None else control.counted(node, inputs)
-            found.append(Value(buffer, tensor, number))
+                buffer = self._new(plan.nodes[index].name, plan.kinds[index], count_bytes)
+            found.append(Value(buffer, tensor, None if output else number))
         return found
 
     def keep(self, buffer: Buffer | None) -> Buffer | None:
@@ -241,9 +283,11 @@ class Walk:
         if buffer.references:
             return
         if buffer.address is not None:
-            self.journal.freed(buffer, self.chunks.held_bytes(buffer.address))
-            self.chunks.free(buffer.address)
-            self._live.discard(buffer)
+            if self.written:
+                self.journal.freed(buffer, buffer.held_bytes)
+                self.live.discard(buffer)
+            self._tape.given_back(buffer.number)
+            self._free(buffer.address)
         for each in buffer.items or ():
             self.release(each)
 
@@ -253,19 +297,31 @@ class Walk:
         return self._new(name, kind, count) if count else None
 
     def _new(self, name: str, kind: str, count_bytes: int) -> Buffer:
-        buffer = Buffer(name, kind, count_bytes, self._address(count_bytes))
-        self._live.add(buffer)
-        self.journal.made(buffer, self.chunks)
+        try:
+            address = self._allocate(count_bytes)
+        except FullError:
+            address = self._awaited(count_bytes)
+        buffer = Buffer(name, kind, count_bytes, address, self._taken)
+        self._taken += 1
+        self._tape.entries.append(count_bytes)
+        if self.written:
+            buffer.held_bytes = self.chunks.held_bytes(address)
+            self.live.add(buffer)
+            self.journal.made(buffer, buffer.held_bytes, self.chunks.used_bytes)
         return buffer
 
-    def _address(self, count_bytes: int) -> int:
-        """A chunk; under a limit a worker waits while others still run and may free some, as TensorFlow's does."""
-        while True:
+    def _awaited(self, count_bytes: int) -> int:
+        """A chunk under a limit: a worker waits while others still run and may free some, as TensorFlow's does."""
+        while self._workers is not None and self._workers.wait():
             try:
-                return self.chunks.allocate(count_bytes)
+                return self._allocate(count_bytes)
             except FullError:
-                if self._workers is None or not self._workers.wait():
-                    raise
+                continue
+        raise FullError
+
+    def moves(self) -> bool:
+        """Whether a variable is updated on a copy though nobody was seen to read it."""
+        return self._moved > 0 and self._draw() < self._moved
 
     def new_list(self, name: str) -> Buffer:
         """An empty list of tensors; it takes no memory of its own that matters."""
@@ -281,10 +337,12 @@ class Walk:
 
     def adopted(self, buffer: Buffer, variable: Buffer) -> None:
         """A buffer that becomes a variable's own."""
+        if not self.written:
+            return
         count = 0 if buffer.address is None else self.chunks.held_bytes(buffer.address)
         self.journal.freed(buffer, count)
         buffer.kind, buffer.name = variable.kind, variable.name
-        self.journal.made(buffer, self.chunks)
+        self.journal.made(buffer, count, self.chunks.used_bytes)
 
     def constant(self, node: Node) -> Buffer | None:
         """Constants are made once and stay."""
@@ -304,9 +362,35 @@ class Walk:
         return buffer
 
 
-def _dying(node: Node, inputs: list[Value], wanted: Tensor, count_bytes: int) -> Buffer | None:
+def _taken(frame: Frame, slots: Sequence[int]) -> list[Value]:
+    """The values, each with a reference of the reader's own: the frame's, if it is the last one to read it."""
+    found = []
+    values, owed = frame.values, frame.owed
+    for slot in slots:
+        value = values[slot]
+        left = owed[slot] = owed[slot] - 1
+        if not left:
+            values[slot] = NOTHING
+        elif value.buffer is not None:
+            value.buffer.references += 1
+        found.append(value)
+    return found
+
+
+def _aliased(node: Node, inputs: list[Value]) -> list[Value]:
+    found = []
+    for each, tensor in zip(inputs, node.outputs, strict=False):
+        buffer = each.buffer
+        if buffer is not None:
+            buffer.references += 1
+        seen = tensor if tensor.shape is not None else each.tensor
+        found.append(Value(buffer, seen, each.number, each.variable, each.tells))
+    return found
+
+
+def _dying(inputs: list[Value], wanted: Tensor, count_bytes: int) -> Buffer | None:
     """An input's buffer that only this reader refers to, and that has the right size."""
-    for each in inputs[:1] if node.op in kernels.FIRST_ONLY else inputs:
+    for each in inputs:
         buffer = each.buffer
         if buffer is None or buffer.references > 1 or buffer.bytes != count_bytes:
             continue

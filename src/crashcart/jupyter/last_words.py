@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     import zmq
 
 MOST_S = 1.5
-GATHERING_S = 0.15
-"""Clients try to connect again every tenth of a second; after the first, the others are given this long."""
+GATHERING_S = 0.25
+"""A client tries to connect again after a tenth of a second and up to another tenth, by chance: who is not back this long after
+the last one is not awaited any more."""
 ASKED_S = 1.0
 """papermill asks its question when it has saved the notebook, which took it 30 ms here."""
 _DELIMITER = b"<IDS|MSG>"
@@ -93,9 +94,10 @@ def _bound(context: zmq.Context[zmq.Socket[bytes]], kind: int, connection: Conne
 
 
 def _publish(socket: zmq.Socket[bytes], connection: Connection, request: Request, words: Words, until_s: float) -> None:
-    if not socket.poll(max(0, int((until_s - time.monotonic()) * 1000))):
+    if not socket.poll(_left_ms(until_s)):
         return
-    time.sleep(GATHERING_S)
+    while socket.poll(min(int(GATHERING_S * 1000), _left_ms(until_s))):
+        socket.recv_multipart()  # another who listens
     for kind, content in (("error", words.content()), ("status", {"execution_state": "idle"})):
         socket.send_multipart([kind.encode("ascii"), *_message(connection, request, kind, content)])
 
@@ -105,14 +107,15 @@ def _reply(socket: zmq.Socket[bytes], connection: Connection, request: Request, 
 
     content = {"status": "error", "execution_count": request.number, **words.content()}
     message = [*request.idents, *_message(connection, request, "execute_reply", content)]
-    while time.monotonic() < until_s:
+    while True:
         try:
             socket.send_multipart(message)
         except zmq.ZMQError:  # not back yet
+            if not _left_ms(until_s):
+                return False
             time.sleep(0.02)
         else:
             return True
-    return False
 
 
 def _answer(
@@ -125,7 +128,7 @@ def _answer(
     poller = zmq.Poller()
     poller.register(shell, zmq.POLLIN)
     poller.register(control, zmq.POLLIN)
-    while ready := dict(poller.poll(max(0, int((until_s - time.monotonic()) * 1000)))):
+    while ready := dict(poller.poll(_left_ms(until_s))):
         request = _question(connection, shell.recv_multipart()) if shell in ready else None
         if request is not None:
             content = {"status": "ok", **information}
@@ -145,6 +148,10 @@ def _question(connection: Connection, message: list[bytes]) -> Request | None:
     header = json.loads(parts[0])
     is_question = header.get("msg_type") == "kernel_info_request"
     return Request(header, tuple(message[:split]), None) if is_question else None
+
+
+def _left_ms(until_s: float) -> int:
+    return max(0, int((until_s - time.monotonic()) * 1000))
 
 
 def _message(connection: Connection, request: Request, kind: str, content: Mapping[str, Any]) -> list[bytes]:

@@ -1,8 +1,9 @@
-"""The commands as magics: `%why`, `%guard`, `%memory`, and `%crashcart COMMAND …` for all of them.
+"""The commands as magics: `%why`, `%guard`, `%memory`, and `%crashcart COMMAND …` for all of them; `%%leaks` for a
+cell.
 
-Covers: one magic for each command, with the command's own options; a name that IPython has already (`%run`) is left to it.
-Does not cover: what the commands do. A command whose module has a function `here` does that in a notebook: it returns what is
-shown in place of printing it.
+Covers: one magic for each command, with the command's own options; a name that IPython has already (`%run`) is left to
+it. Does not cover: what the commands do. A command whose module has a function `here` does that in a notebook: it
+returns what is shown in place of printing it; a function `cell` is given a whole cell.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from crashcart.cli.main import COMMANDS, command_parser, overview
 from crashcart.errors import CrashcartError
 
 GENERAL = "crashcart"
+OF_CELLS = ("leaks",)
+"""Commands that a whole cell can be given to: `%%leaks`."""
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -27,15 +30,18 @@ def load_ipython_extension(shell: Any) -> None:
     for name in COMMANDS:
         if name not in known or _is_ours(known[name]):
             shell.register_magic_function(_magic(name), "line", name)
+    for name in OF_CELLS:
+        if name not in shell.magics_manager.magics["cell"] or _is_ours(shell.magics_manager.magics["cell"][name]):
+            shell.register_magic_function(_cell_magic(name, shell), "cell", name)
     shell.register_magic_function(_general, "line", GENERAL)
     _record_cells(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """`%unload_ext crashcart`."""
-    known = shell.magics_manager.magics["line"]
-    for name in [name for name, function in known.items() if _is_ours(function)]:
-        del known[name]
+    for known in shell.magics_manager.magics.values():
+        for name in [name for name, function in known.items() if _is_ours(function)]:
+            del known[name]
 
 
 def _is_ours(function: Any) -> bool:
@@ -47,6 +53,14 @@ def _magic(name: str) -> Any:
         return _run(name, _words(line))
 
     magic.__doc__ = f"crashcart: {COMMANDS[name]}; `%{name} --help` says more."
+    return magic
+
+
+def _cell_magic(name: str, shell: Any) -> Any:
+    def magic(line: str, cell: str) -> object:
+        return _run(name, _words(line), (cell, shell))
+
+    magic.__doc__ = f"crashcart: {COMMANDS[name]}, in this cell; `%{name} --help` says more."
     return magic
 
 
@@ -67,7 +81,7 @@ def _words(line: str) -> list[str]:
         return line.split()
 
 
-def _run(name: str, words: Sequence[str]) -> object:
+def _run(name: str, words: Sequence[str], cell: tuple[str, Any] | None = None) -> object:
     """The command; what goes wrong is said, and is no exception of the user's cell."""
     module = import_module(f"crashcart.cli.{name}")
     try:
@@ -75,7 +89,7 @@ def _run(name: str, words: Sequence[str]) -> object:
     except SystemExit:  # argparse has said why
         return None
     try:
-        return _do(module, arguments)
+        return _do(module, arguments) if cell is None else module.cell(arguments, *cell)
     except CrashcartError as error:
         print(f"crashcart: {error}\n  {error.help}")
         return None

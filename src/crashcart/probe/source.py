@@ -128,7 +128,7 @@ def source_line(file: str, line: int) -> str | None:
 
     A statement over several lines is joined, without its comments, and cut at 200 characters.
     """
-    return statement_at(_lines(file) or [], line)
+    return statement_at(lines_of(file) or [], line)
 
 
 def statement_at(lines: list[str], line: int) -> str | None:
@@ -143,7 +143,7 @@ def statement_at(lines: list[str], line: int) -> str | None:
 
 def in_loop(file: str, line: int) -> bool | None:
     """Whether a line is in a `for` or `while` of its own function; None where the source is not to be had."""
-    return loop_at(_lines(file) or [], line)
+    return loop_at(lines_of(file) or [], line)
 
 
 def loop_at(lines: list[str], line: int) -> bool | None:
@@ -166,7 +166,7 @@ def filling_lines(file: str, names: Iterable[str]) -> dict[str, list[tuple[int, 
 
     A name may be dotted (`trainer.history`); then its last part counts, since methods call the object `self`.
     """
-    return fillings(_lines(file) or [], names)
+    return fillings(lines_of(file) or [], names)
 
 
 def fillings(lines: list[str], names: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
@@ -211,7 +211,7 @@ def _function_at(tree: ast.Module, line: int) -> str:
     return max(around, key=lambda node: node.lineno).name if around else "<module>"
 
 
-def _lines(file: str) -> list[str] | None:
+def lines_of(file: str) -> list[str] | None:
     """The file's lines as the interpreter counts them; nothing but a regular file of bounded size is opened."""
     path = Path(file)
     try:

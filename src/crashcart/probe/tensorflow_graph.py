@@ -6,6 +6,7 @@ Does not cover: tracing and optimizing (`tensorflow_trace`), batches beyond thos
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from crashcart.graph import Graph, Node, Tensor
+from crashcart.probe.tensorflow_parts import MOST_AT_ONCE, imported_in_parts
+from crashcart.probe.tensorflow_shapes import dims_of, following, taken_out, told_by_readers
 
 _ATTRIBUTES = (
     "data_format",
@@ -27,30 +30,50 @@ _ATTRIBUTES = (
     "strides",
     "ksize",
 )
+_STRING_BYTES = (
+    24  # of each string in TensorFlow's allocator (sizeof(tstring)); longer ones have their letters elsewhere
+)
 _BRANCHES = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 # Whose output is as large as the data makes it. (`boolean_mask` and ragged tensors come down to these.)
 _BY_DATA = re.compile(
     r"Where|Unique|ListDiff|DynamicPartition|NonMaxSuppression|Ragged|SparseFillEmptyRows|StringSplit"
 )
 # What `tf.get_static_value` can tell of operations other than constants, as far as whole numbers go.
-_FOLDED = frozenset({"Size", "Rank", "Cast", "Fill", "Equal", "NotEqual", "StopGradient"})
+_FOLDED = frozenset({"StridedSlice", "Size", "Rank", "Cast", "Fill", "Equal", "NotEqual", "StopGradient"})
 
 
 class Reader:
     """An optimized step, read at one batch after another."""
 
     def __init__(self, definition: Any, inputs: tuple[str, ...], results: tuple[tuple[str, int], ...]) -> None:
-        self._definition = definition
         self._inputs, self._results = inputs, results
         self.places = {each.name: place for place, each in enumerate(definition.node)}
-        self._open = [each for each in definition.node if each.op == "Placeholder" and _is_open(each)]
+        self._open = [
+            place for place, each in enumerate(definition.node) if each.op == "Placeholder" and _is_open(each)
+        ]
+        # A large one takes four times as much when it is parsed as it does written down.
+        large = len(definition.node) > MOST_AT_ONCE
+        self._kept: Any = None if large else definition
+        self._written: bytes = definition.SerializeToString() if large else b""
 
     def read(self, batch: int) -> Graph:
         """The step at that batch, without its variables."""
-        for node in self._open:
-            node.attr["shape"].shape.dim[0].size = batch
-        functions = _Functions(self._definition.library, batch)
-        nodes, names = functions.nodes(self._definition)
+        try:
+            return self._read(self._definition(), batch)
+        finally:
+            if self._kept is None:
+                give_back()
+
+    def _definition(self) -> Any:
+        from tensorflow.core.framework import graph_pb2
+
+        return self._kept if self._kept is not None else graph_pb2.GraphDef.FromString(self._written)
+
+    def _read(self, definition: Any, batch: int) -> Graph:
+        for place in self._open:
+            definition.node[place].attr["shape"].shape.dim[0].size = batch
+        functions = _Functions(definition.library, batch)
+        nodes, names = functions.nodes(definition)
         return Graph(
             _untransposed(nodes),
             tuple(names[each] for each in self._inputs if each in names),
@@ -76,42 +99,51 @@ class _Functions:
 
     def nodes(self, definition: Any) -> tuple[tuple[Node, ...], dict[str, int]]:
         """The nodes of a graph in the order in which TensorFlow takes them, and their numbers by name."""
-        operations = _imported(definition)
         protos = {each.name: each for each in definition.node}
-        names = {each.name: number for number, each in enumerate(operations)}
+        names: dict[str, int] = {}
         found: list[Node] = []
         behind: set[int] = set()  # what the data says the size of, and all that comes of it
-        for name, operation in zip(names, operations, strict=True):
-            proto = protos[name]
-            inputs, waits = _sources(proto.input, names)
-            if _BY_DATA.match(proto.op) or not behind.isdisjoint([each for each, _ in inputs]):
-                behind.add(len(found))
-            node = self._node(name, proto, operation, inputs, waits, len(found) in behind)
-            found.append(node)
-            for called in _called(node.attributes) if node.attributes else ():
-                self._read(called, operation, protos)
-        if operations:
-            dismantled(operations[0].graph)
-        return tuple(found), names
+        for operations in imported_in_parts(definition, _imported):
+            names.update((each.name, len(found) + number) for number, each in enumerate(operations))
+            for operation in operations:
+                self._add(found, behind, names, protos, operation)
+            if operations:
+                dismantled(operations[0].graph)
+            if len(operations) < len(protos):  # a part: the next one needs no more than this one left
+                give_back()
+        return told_by_readers(tuple(found)), names
+
+    def _add(
+        self, found: list[Node], behind: set[int], names: Mapping[str, int], protos: Mapping[str, Any], operation: Any
+    ) -> None:
+        name = operation.name
+        proto = protos[name]
+        inputs, waits = _sources(proto.input, names)
+        if _BY_DATA.match(proto.op) or not behind.isdisjoint([each for each, _ in inputs]):
+            behind.add(len(found))
+        given = [found[each].outputs[number] for each, number in inputs if number < len(found[each].outputs)]
+        node = self._node(name, proto, operation, (inputs, given), waits, len(found) in behind)
+        found.append(node)
+        for called in _called(node.attributes) if node.attributes else ():
+            self._read(called, operation, protos)
 
     def _node(
         self,
         name: str,
         proto: Any,
         operation: Any,
-        inputs: tuple[tuple[int, int], ...],
+        given: tuple[tuple[tuple[int, int], ...], list[Tensor]],
         waits: tuple[int, ...],
         by_data: bool,
     ) -> Node:
-        kind, outputs = proto.op, operation.outputs
-        tensors = tuple([self._tensor(each, by_data) for each in outputs])
+        kind, outputs, (inputs, read) = proto.op, operation.outputs, given
+        tensors = tuple([self._tensor(each, by_data, kind, read) for each in outputs])
         variable = name if kind == "VarHandleOp" else None
         number = _number(kind, proto, outputs) if kind == "Const" or kind in _FOLDED else None
         return Node(name, kind, inputs, waits, tensors, variable, number, _attributes(proto))
 
-    def _tensor(self, tensor: Any, by_data: bool) -> Tensor:
-        dims, unknown = tensor._shape
-        key = (tensor.dtype, None if unknown else tuple(dims), by_data)
+    def _tensor(self, tensor: Any, by_data: bool, kind: str, read: list[Tensor]) -> Tensor:
+        key = (tensor.dtype, following(kind, dims_of(tensor), read), by_data)
         found = self._tensors.get(key)
         if found is None:
             found = self._tensors[key] = _tensor(*key, self._batch)
@@ -171,8 +203,19 @@ def _known(definitions: Iterable[Any]) -> Iterator[None]:
 
 
 def _imported(definition: Any) -> list[Any]:
-    """TensorFlow's operations, with the shapes that it infers. Its own function for that spends nine tenths of its time on
-    devices, which do not matter here; where what is below it cannot be had, it serves."""
+    """TensorFlow's operations, with the shapes that the trace told and that TensorFlow infers from there; where these contradict
+    each other, as it infers them alone."""
+    import tensorflow as tf
+
+    try:
+        return _inferred(definition)
+    except (ValueError, tf.errors.InvalidArgumentError):
+        return _inferred(taken_out(definition))
+
+
+def _inferred(definition: Any) -> list[Any]:
+    """TensorFlow's own function for this spends nine tenths of its time on devices, which do not matter here; where what is below
+    it cannot be had, it serves."""
     import tensorflow as tf
 
     with tf.Graph().as_default() as graph:
@@ -238,11 +281,13 @@ def _tensor(kind: Any, dims: tuple[int, ...] | None, by_data: bool, batch: int) 
 
     if kind in (tf.resource, tf.variant):
         return Tensor((), 0)
+    size = _STRING_BYTES if kind == tf.string else kind.size
     if dims is None:
-        return Tensor(None, kind.size)
-    # An unknown dimension is taken for the batch: loops' bodies lose it where their lists carry it.
-    known = [None if each is None or each < 0 else each for each in dims]
-    return Tensor(tuple(batch if each is None else each for each in known), kind.size, by_data and None in known)
+        return Tensor(None, size)
+    if -1 in dims[1:]:
+        return Tensor(None, size, by_data, dims)
+    # A first dimension that is unknown is taken for the batch: loops' bodies lose it where their lists carry it.
+    return Tensor((batch, *dims[1:]), size, by_data) if -1 in dims else Tensor(dims, size)
 
 
 def _number(kind: str, proto: Any, outputs: Any) -> int | None:
@@ -255,8 +300,19 @@ def _number(kind: str, proto: Any, outputs: Any) -> int | None:
         return int(tf.make_ndarray(held)) if known else None
     if outputs[0].dtype not in (tf.int32, tf.int64, tf.bool) or outputs[0].shape.rank != 0:
         return None
-    value = tf.get_static_value(outputs[0])
+    value = _one_size(outputs[0].op) if kind == "StridedSlice" else tf.get_static_value(outputs[0])
     return None if value is None else int(value)
+
+
+def _one_size(operation: Any) -> int | None:
+    """One dimension of a tensor, as loops over a batch count by it."""
+    import tensorflow as tf
+
+    shape, at = operation.inputs[0].op, tf.get_static_value(operation.inputs[1])
+    if shape.type != "Shape" or at is None or shape.inputs[0].shape.rank is None:
+        return None
+    size: int | None = shape.inputs[0].shape[int(at[0])]
+    return size
 
 
 _WHOLE = frozenset({3, 9, 10})  # DT_INT32, DT_INT64, DT_BOOL
@@ -286,3 +342,10 @@ def dismantled(graph: Any) -> None:
     if hasattr(graph, "_function_captures"):
         graph._function_captures.clear()
     ops.dismantle_graph(graph)
+
+
+def give_back() -> None:
+    """What the C library holds free goes back to the system: of a large graph two thirds stay with the process otherwise."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from crashcart.graph import Graph, Node, Tensor
+from crashcart.graph import Graph, Node, Shape, Tensor
 
 
 class _Line(NamedTuple):
@@ -37,6 +37,7 @@ class _Growing:
 
     index: int
     shapes: tuple[_Shape, ...]
+    partly: tuple[_Shape, ...]
     value: _Line | None
 
 
@@ -91,9 +92,11 @@ def _growing(first: int, low: Graph, second: int, high: Graph) -> list[_Growing]
             raise _NoLineError
         if one.outputs == other.outputs and one.value == other.value:
             continue
-        shapes = tuple(_shape(first, a.shape, second, b.shape) for a, b in zip(one.outputs, other.outputs, strict=True))
+        pairs = list(zip(one.outputs, other.outputs, strict=True))
+        shapes = tuple(_shape(first, a.shape, second, b.shape) for a, b in pairs)
+        partly = tuple(_shape(first, a.partly, second, b.partly) for a, b in pairs)
         value = None if one.value is None and other.value is None else _line(first, one.value, second, other.value)
-        found.append(_Growing(index, shapes, value))
+        found.append(_Growing(index, shapes, partly, value))
     return found
 
 
@@ -119,13 +122,15 @@ def _at(graph: Graph, growing: tuple[_Growing, ...], batch: int) -> Graph:
     for each in growing:
         node = nodes[each.index]
         outputs = tuple(
-            Tensor(
-                None if shape is None else tuple([line.at(batch) for line in shape]), tensor.item_bytes, tensor.guessed
-            )
-            for shape, tensor in zip(each.shapes, node.outputs, strict=True)
+            Tensor(_sizes(shape, batch), tensor.item_bytes, tensor.guessed, _sizes(partly, batch))
+            for shape, partly, tensor in zip(each.shapes, each.partly, node.outputs, strict=True)
         )
         value = each.value.at(batch) if each.value is not None else node.value
         nodes[each.index] = Node(
             node.name, node.op, node.inputs, node.waits, outputs, node.variable, value, node.attributes
         )
     return Graph(tuple(nodes), graph.arguments, graph.results)
+
+
+def _sizes(shape: _Shape, batch: int) -> Shape | None:
+    return None if shape is None else tuple([line.at(batch) for line in shape])

@@ -99,7 +99,7 @@ def _unmoved() -> Iterator[None]:
 @contextmanager
 def _put_aside(model: Any) -> Iterator[Any]:
     """The model with an optimizer, losses and metrics of its own for the time; a copy where it is not built yet."""
-    if not all(each.built for each in model._flatten_layers()):
+    if not _is_built(model):
         yield _copied(model)
         return
     with unallocated():
@@ -112,6 +112,16 @@ def _put_aside(model: Any) -> Iterator[Any]:
     finally:
         for name, value in own.items():
             object.__setattr__(model, name, value)
+
+
+def _is_built(model: Any) -> bool:
+    """Whether all its weights are made. A model whose own step calls its parts is never called, and so never built, itself."""
+    import keras
+
+    inner = list(model._flatten_layers(include_self=False))
+    if not model.built and (not inner or type(model).build is not keras.Model.build):
+        return False
+    return all(each.built for each in inner)
 
 
 def _fresh(model: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
+from crashcart.probe.tensorflow_said import said
 from crashcart.probe.tensorflow_target import Backend, Target, backend_named_in, read_target
 from crashcart.probe.tensorflow_weights import WeightsReadError, note_without_weights, unallocated
 
@@ -44,8 +45,8 @@ class RanError(BaseException):
 def load(file: str, name: str | None = None, *, weights: bool = True) -> tuple[Any, Any]:
     """The model, and what was given with it: a dataset, an example batch or TensorSpecs; None without.
 
-    The target is given whole (`train.py:build`, `package.module:build`, `model.keras`) or as file and name. Without `weights`,
-    variables take no memory, and code that looks at the value of one raises NeedsWeightsError.
+    The target is given whole (`train.py:build`, `package.module:build`, `model.keras`) or as file and name. Without
+    `weights`, variables take no memory, and code that looks at the value of one raises NeedsWeightsError.
     """
     target = read_target(f"{file}:{name}" if name else file)
     with _told(target, weights):
@@ -56,6 +57,22 @@ def load(file: str, name: str | None = None, *, weights: bool = True) -> tuple[A
     if not weights:
         note_without_weights(model)
     return model, given
+
+
+def load_value(text: str, wanted: str) -> Any:
+    """What is named in the user's file, or what it gives when it is called; `wanted` says in messages what is looked for.
+
+    Keras is not imported for it, and may have any backend; where the file itself imports it, nothing trains.
+    """
+    target = read_target(text)
+    with _told(target, True), ExitStack() as stack:
+
+        def take_away() -> None:
+            stack.enter_context(forbidden(_RUNS, importing=True))
+
+        take_away() if "keras" in sys.modules else stack.callback(_once_imported("keras", take_away))
+        module = _from_file(target.place) if target.is_file else _from_path(target.place)
+        return _made(target, _named(target, module, wanted), True)
 
 
 def _built(target: Target, weights: bool) -> Any:
@@ -134,7 +151,7 @@ def _read_weights(error: BaseException | None) -> bool:
     return False
 
 
-def _named(target: Target, module: ModuleType) -> Any:
+def _named(target: Target, module: ModuleType, wanted: str = "a model") -> Any:
     name = target.name
     if hasattr(module, name):
         return getattr(module, name)
@@ -144,12 +161,12 @@ def _named(target: Target, module: ModuleType) -> Any:
     meant = f"Did you mean {target.place}:{close[0]}? " if close else ""
     raise UsageError(
         f"{target.place} has no {name}{listed}",
-        f"{meant}Name a model or a function that returns one: {target.place}:NAME.",
+        f"{meant}Name {wanted} or a function that returns one: {target.place}:NAME.",
     )
 
 
 def _may_build(value: object, module: ModuleType) -> bool:
-    if type(value).__name__ in ("Functional", "Sequential"):
+    if type(value).__name__ in ("Functional", "Sequential") or hasattr(type(value), "element_spec"):
         return True
     mine = getattr(value, "__module__", None) == module.__name__
     return mine and (inspect.isfunction(value) or inspect.isclass(value))
@@ -342,14 +359,6 @@ def check_model(model: Any, what: str) -> None:
 
 def _article(kind: type) -> str:
     return "None" if kind is type(None) else f"an object of type {kind.__module__}.{kind.__name__}"
-
-
-def said(error: BaseException) -> str:
-    """An error in one line."""
-    if isinstance(error, CrashcartError):
-        return str(error)
-    first = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {first[0]}" if first else type(error).__name__
 
 
 def _line(error: BaseException, target: Target) -> str:

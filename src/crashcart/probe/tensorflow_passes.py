@@ -13,15 +13,16 @@ from typing import Any
 
 from crashcart.graph import Graph, Variable
 from crashcart.probe.tensorflow_sizes import variable_bytes
-from crashcart.probe.tensorflow_trace import Trace
+from crashcart.probe.tensorflow_trace import ANY_BATCH, Trace
 from crashcart.probe.tensorflow_twin import twin
 
 
-def traced(model: Any, specs: tuple[Any, ...], phase: str, passes: int) -> Trace | Passes:
-    """The step; in that many passes where it trains. A step in passes that the model has itself is put aside."""
+def traced(model: Any, specs: tuple[Any, ...], phase: str, passes: int, batch: int = ANY_BATCH) -> Trace | Passes:
+    """The step; in that many passes where it trains. A step in passes that the model has itself is put aside. `batch` is the one
+    that will be asked for first."""
     if phase != "train" or passes < 2:
-        return Trace(model, specs, phase)
-    return Passes(Trace(twin(model), specs, phase), model, specs, passes)
+        return Trace(model, specs, phase, batch)
+    return Passes(Trace(twin(model), specs, phase, pass_batch(batch, passes)), model, specs, passes)
 
 
 class Passes:

@@ -8,13 +8,21 @@ Does not cover: tracing (`tensorflow_trace`). TensorFlow and Keras are imported 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from crashcart.errors import CannotCheckError, UsageError
+from crashcart.probe.tensorflow_inputs import (
+    built_inputs,
+    input_type,
+    known_inputs,
+    lacking,
+    plain_structure,
+    symbolic_inputs,
+)
+from crashcart.probe.tensorflow_said import said
 from crashcart.probe.tensorflow_weights import as_loaded
 
 Shapes = Sequence[Sequence[int | None]]
@@ -23,25 +31,45 @@ Shapes = Sequence[Sequence[int | None]]
 _LENGTH, _SIDE = 128, 224
 
 
-_GIVE = "Return the model together with an example batch or TensorSpecs: `return model, (x, y)`."
+_LIVE = (
+    "Give an example batch, cc.fit(model, data=(x[:2], y[:2])), or the shape of one example for each input, "
+    "cc.fit(model, shapes=[(224, 224, 3)])."
+)
 
 
 class SpecsNeededError(UsageError):
     """The shapes of a batch cannot be told from the model; the message says which are missing."""
 
-    help = "Give the shape of one example, such as --shape 224,224,3, once for each input."
+    help = (
+        "Give the shape of one example, such as --shape 224,224,3, once for each input; or return the model with TensorSpecs: "
+        "`return model, tf.TensorSpec((None, 224, 224, 3))`."
+    )
+    live_help = _LIVE
+    """The same where the model lives in the caller's own process."""
+
+    def __init__(self, message: str, help: str | None = None, live_help: str = _LIVE) -> None:
+        super().__init__(message, help)
+        self.live_help = live_help
+
+
+class NotTakenError(CannotCheckError):
+    """The model cannot be called on such a batch."""
+
+    help = "Return the model together with an example batch or TensorSpecs: `return model, (x, y)`."
+    live_help = _LIVE
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch as Keras hands it to the step: `(x,)` to predict, `(x, y)` or more to train."""
+    """One batch as Keras hands it to the step: `(x,)` to predict, `(x, y)` or more to train; x itself to a step of the model's
+    own that is given nothing else."""
 
-    specs: tuple[Any, ...]
+    specs: Any
     assumed: tuple[str, ...] = ()
     """What had to be assumed, in words."""
 
 
-def batch_specs(model: Any, given: Any, phase: str, shapes: Shapes | None = None) -> tuple[Any, ...]:
+def batch_specs(model: Any, given: Any, phase: str, shapes: Shapes | None = None) -> Any:
     """The specs of one batch."""
     return described(model, given, phase, shapes).specs
 
@@ -49,25 +77,42 @@ def batch_specs(model: Any, given: Any, phase: str, shapes: Shapes | None = None
 def described(model: Any, given: Any, phase: str, shapes: Shapes | None = None) -> Batch:
     """The specs of one batch, and what was assumed for them."""
     assumed: list[str] = []
+    bare = True
     if given is not None:
-        specs = _from_example(model, given)
+        specs, bare = _from_example(model, given)
         specs = (_closed(specs[0], shapes, assumed), *specs[1:])
     else:
         specs = (_input_specs(model, shapes, assumed),)
     if phase == "predict":
         return _batch(specs[:1], assumed)
-    if len(specs) == 1 and (given is None or not _has_own_step(model, phase)):
-        specs = (*specs, _target_specs(model, specs[0]))
-        if given is None and _has_own_step(model, phase):
-            assumed.append("targets shaped like the outputs")
+    own = _has_own_step(model, phase)
+    if len(specs) == 1 and (given is None or not own):
+        specs = (*specs, *_targets(model, specs[0], own, assumed))
+    if own and bare and len(specs) == 1 and not isinstance(specs[0], (list, tuple)):
+        return _batch(specs[0], assumed)
     return _batch((specs[0], *(_closed(each, None, assumed, "the target") for each in specs[1:])), assumed)
 
 
-def _batch(specs: tuple[Any, ...], assumed: list[str]) -> Batch:
+def _batch(specs: Any, assumed: list[str]) -> Batch:
     import tensorflow as tf
 
     plain = tf.nest.map_structure(lambda each: tf.TensorSpec(each.shape, each.dtype), specs)
     return Batch(plain, tuple(assumed))
+
+
+def _targets(model: Any, inputs: Any, own: bool, assumed: list[str]) -> tuple[Any, ...]:
+    """The targets of a batch of which the inputs alone are known; none where the model has a step of its own, and cannot be
+    called as a whole (a GAN)."""
+    try:
+        found = _target_specs(model, inputs)
+    except CannotCheckError:
+        if not own:
+            raise
+        assumed.append("a batch of inputs without targets: the model has a step of its own, and no outputs as a whole")
+        return ()
+    if own:
+        assumed.append("targets shaped like the outputs")
+    return (found,)
 
 
 def _has_own_step(model: Any, phase: str) -> bool:
@@ -77,20 +122,42 @@ def _has_own_step(model: Any, phase: str) -> bool:
     return getattr(type(model), name) is not getattr(keras.Model, name)
 
 
-def _from_example(model: Any, given: Any) -> tuple[Any, ...]:
+def _from_example(model: Any, given: Any) -> tuple[tuple[Any, ...], bool]:
+    """The parts of a batch, and whether it is x alone rather than a tuple."""
     import keras
     import tensorflow as tf
 
     if isinstance(given, (tf.data.Dataset, tf.data.Iterator)):
-        return _unpacked(model, tf.nest.map_structure(_open_batch, given.element_spec))
-    if isinstance(given, keras.utils.PyDataset):
-        given = given[0]
-    return _unpacked(model, tf.nest.map_structure(_without_batch, given))
+        found = tf.nest.map_structure(_open_batch, given.element_spec)
+        _check_batched(model, _unpacked(model, given.element_spec)[0])
+    else:
+        one = given[0] if isinstance(given, keras.utils.PyDataset) else given
+        found = tf.nest.map_structure(_without_batch, one)
+    return _unpacked(model, found), not isinstance(found, (list, tuple))
+
+
+def _check_batched(model: Any, inputs: Any) -> None:
+    """Raise where the dataset gives single examples. Keras itself adds a last dimension of 1 that is missing."""
+    import tensorflow as tf
+
+    flat, known = tf.nest.flatten(inputs), tf.nest.flatten(known_inputs(model))
+    if len(flat) != len(known):
+        return
+    wanted = [tf.TensorShape(each.shape) for each in known]
+    if all(
+        each.rank and each[-1] != 1 and given.shape.rank == each.rank - 1 and each[1:].is_compatible_with(given.shape)
+        for given, each in zip(flat, wanted, strict=True)
+    ):
+        raise SpecsNeededError(
+            f"the dataset gives single examples, of shape {tuple(flat[0].shape)}, and the model takes batches of them",
+            "Call .batch(N) on the dataset: `return model, dataset.batch(32)`.",
+            "Call .batch(N) on the dataset: cc.fit(model, data=dataset.batch(32)).",
+        )
 
 
 def _unpacked(model: Any, found: Any) -> tuple[Any, ...]:
     """As Keras takes a batch: a tuple is x, y and weights; a list is one x with several inputs."""
-    inputs = _symbolic_inputs(model)
+    inputs = symbolic_inputs(model)
     if isinstance(found, list) and not (isinstance(inputs, list) and len(inputs) == len(found)):
         found = tuple(found)
     return found if isinstance(found, tuple) else (found,)
@@ -131,39 +198,16 @@ def _without_batch(example: Any) -> Any:
 def _input_specs(model: Any, shapes: Shapes | None, assumed: list[str]) -> Any:
     import tensorflow as tf
 
-    known = _symbolic_inputs(model)
-    if known is None:
-        if not shapes:
-            raise SpecsNeededError(_unbuilt(model))
-        kind = _unbuilt_type(model, assumed)
+    known = symbolic_inputs(model)
+    if known is None and shapes:
+        kind = input_type(model, assumed)
         found = [tf.TensorSpec([None, *shape], kind) for shape in shapes]
         return found[0] if len(found) == 1 else found
+    known = built_inputs(model, assumed) if known is None else known
+    if known is None:
+        raise SpecsNeededError(lacking(model))
     specs = tf.nest.map_structure(lambda each: tf.TensorSpec([None, *each.shape[1:]], each.dtype, each.name), known)
     return _closed(specs, shapes, assumed)
-
-
-def _unbuilt(model: Any) -> str:
-    kind = type(model).__name__
-    if kind == "Sequential":
-        return "the model is not built: it has no keras.Input, so that the shape of its input is not known"
-    taken = [
-        name for name in inspect.signature(model.call).parameters if name not in ("training", "mask", "args", "kwargs")
-    ]
-    return f"the model is not built, so that the shape of {taken[0] if taken else 'what'} in {kind}.call is not known"
-
-
-def _unbuilt_type(model: Any, assumed: list[str]) -> Any:
-    """What kind of numbers a model takes that does not say so: whole ones where its first layer looks them up."""
-    import keras
-    import tensorflow as tf
-
-    first = next(iter(model._flatten_layers(include_self=False, recursive=False)), None)
-    while isinstance(first, keras.Sequential) and first.layers:
-        first = first.layers[0]
-    if isinstance(first, keras.layers.Embedding):
-        assumed.append("inputs of type int32, because an Embedding comes first")
-        return tf.int32
-    return tf.as_dtype(keras.backend.floatx())
 
 
 def _closed(specs: Any, shapes: Shapes | None, assumed: list[str], what: str = "the input") -> Any:
@@ -210,27 +254,13 @@ def _assumed(spec: Any, name: str, assumed: list[str]) -> Any:
     size = _SIDE if opened.count(None) > 1 else _LENGTH
     closed = [size if each is None else each for each in opened]
     listed = ", ".join("?" if each is None else str(each) for each in opened)
-    words = f"{name} of ({listed}) taken as {','.join(map(str, closed))}; --shape gives another"
+    words = f"{name} of ({listed}) taken as {','.join(map(str, closed))}; --shape (cc.fit: shapes) gives another"
     assumed.append(words)
     return tf.TensorSpec([None, *closed], spec.dtype, spec.name)
 
 
 def _name(spec: Any, flat: list[Any], what: str) -> str:
     return f"{what} {spec.name}" if spec.name and len(flat) > 1 else what
-
-
-def _symbolic_inputs(model: Any) -> Any:
-    inner = getattr(model, "_functional", None) or model
-    struct = getattr(inner, "_inputs_struct", None)
-    return _plain(struct) if struct is not None else None
-
-
-def _plain(struct: Any) -> Any:
-    if isinstance(struct, dict):
-        return {key: _plain(each) for key, each in struct.items()}
-    if isinstance(struct, (list, tuple)):
-        return [_plain(each) for each in struct] if len(struct) != 1 else _plain(struct[0])
-    return struct
 
 
 _produced: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
@@ -247,12 +277,13 @@ def outputs(model: Any, inputs: Any) -> Any:
     made = _known_outputs(model, inputs)
     if made is None:
         symbols = keras.tree.map_structure(lambda each: keras.KerasTensor(each.shape, each.dtype.name), inputs)
+        was = model.built
         try:
             with as_loaded(model):
                 made = keras.src.backend.compute_output_spec(model, symbols, training=False)
         except Exception as error:
-            first = (str(error).strip().splitlines() or [""])[0]
-            raise CannotCheckError(f"the model does not take such a batch: {first[:300]}", _GIVE) from error
+            model.built = was  # Keras takes it for built before it is called
+            raise NotTakenError(f"the model does not take such a batch: {said(error)}") from error
     _produced[model] = (key, made)
     return made
 
@@ -266,7 +297,7 @@ def _known_outputs(model: Any, inputs: Any) -> Any:
     struct, calls = getattr(inner, "_outputs_struct", None), (keras.Sequential.call, keras.src.models.Functional.call)
     if struct is None or type(model).call not in calls:
         return None
-    for given, own in zip(tf.nest.flatten(inputs), tf.nest.flatten(_symbolic_inputs(model)), strict=True):
+    for given, own in zip(tf.nest.flatten(inputs), tf.nest.flatten(symbolic_inputs(model)), strict=True):
         if tuple(given.shape[1:]) != tuple(own.shape[1:]) or given.dtype.name != own.dtype:
             return None
     return keras.tree.map_structure(lambda each: keras.KerasTensor(each.shape, each.dtype), struct)
@@ -276,7 +307,7 @@ def _target_specs(model: Any, inputs: Any) -> Any:
     """What the losses compare the outputs with: class numbers for sparse ones, else the like of the outputs."""
     import tensorflow as tf
 
-    produced, losses = _plain(outputs(model, inputs)), _losses(model)
+    produced, losses = plain_structure(outputs(model, inputs)), _losses(model)
     if isinstance(losses, (list, tuple)) and len(losses) == 1:
         losses = losses[0]
     if isinstance(losses, dict):

@@ -9,15 +9,23 @@ not to be run afterwards, except by way of `tensorflow_live`. TensorFlow is impo
 from __future__ import annotations
 
 import gc
+import io
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
 from crashcart.graph import Graph, Variable
-from crashcart.probe.tensorflow_graph import Reader, dismantled
+from crashcart.probe.cache import last_cache_bytes
+from crashcart.probe.machine import read_machine
+from crashcart.probe.onednn import VARIABLE, takes_onednn
+from crashcart.probe.tensorflow_graph import Reader, dismantled, give_back
 from crashcart.probe.tensorflow_lines import Lines
 from crashcart.probe.tensorflow_load import NeedsWeightsError
+from crashcart.probe.tensorflow_said import said
+from crashcart.probe.tensorflow_shapes import put_down, told_shapes
 from crashcart.probe.tensorflow_sizes import slots
 from crashcart.probe.tensorflow_specs import outputs
 from crashcart.probe.tensorflow_updates import Kind, NotAlikeError, completed, traced_once
@@ -26,7 +34,9 @@ from crashcart.probe.tensorflow_weights import WeightsReadError, unallocated
 # TensorFlow's optimizer takes about 10 kB for each operation (measured on MobileNetV2 and a decoder). Beyond this many the
 # process would grow by more than 300 MB, and a step is read as it was traced.
 MOST_OPTIMIZED = 25_000
-_ANY_BATCH = 8
+# A graph of so many operations takes 20 MB; to look for it among all objects takes a quarter of a second.
+_MOST_KEPT = 5_000
+ANY_BATCH = 8
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
@@ -39,7 +49,9 @@ class TraceError(CannotCheckError):
 class Trace:
     """One traced step. `at(batch)` gives it as plain data."""
 
-    def __init__(self, model: Any, specs: tuple[Any, ...], phase: str) -> None:
+    def __init__(self, model: Any, specs: tuple[Any, ...], phase: str, batch: int = ANY_BATCH) -> None:
+        """`batch` is one that will be asked for, where that is known."""
+        self._batch = batch
         check_traceable(model, phase)
         self.notes = _notes(model)
         with _told(phase), unallocated(), _uncollected():
@@ -54,25 +66,36 @@ class Trace:
         self._variables, names = _variables(model, graph)
         inputs = tuple(_node_name(each) for each in _data_inputs(graph))
         results = tuple((_node_name(each), each.value_index) for each in graph.outputs)
-        whole, kept = _whole(graph)
+        written, handles, told = _written(graph), _handles(graph), told_shapes(graph, _MOST_KEPT)
+        kept = [each.name for each in (*graph.outputs, *graph.control_outputs)]
+        large = len(graph.get_operations()) > _MOST_KEPT
         dismantled(graph)
         del graph  # before the next large thing is made
+        if large:
+            gc.collect()
+            give_back()
+        whole = _whole(written, handles)
+        del written
         if len(whole.node) > MOST_OPTIMIZED:
             self.notes += (f"a step of {len(whole.node)} operations is read without TensorFlow's optimizer",)
-            gc.collect()  # the graph in Python is of hundreds of megabytes then
         self._operations = len(whole.node) + sum(len(each.node_def) for each in whole.library.function)
-        reader = Reader(_optimized(whole, kept), inputs, results)
+        optimized = _optimized(whole, kept)
         del whole
+        put_down(optimized, told)
+        reader = Reader(optimized, inputs, results)
+        del optimized, told
         lines = Lines(lambda batch: completed(reader.read(batch), kinds, names, reader.places))
         if kinds:
-            lines.at(_ANY_BATCH)  # whether the updates can be completed shows here
+            lines.at(self._batch)  # whether the updates can be completed shows here
+        if large:
+            give_back()
         return lines
 
     def at(self, batch: int) -> Graph:
         """The step at that batch."""
         with _uncollected():
             found = self._lines.at(batch)
-        return Graph(found.nodes, found.arguments, found.results, found.functions, self._variables, self._operations)
+        return replace(found, variables=self._variables, traced=self._operations, cache_bytes=last_cache_bytes())
 
 
 def check_traceable(model: Any, phase: str) -> None:
@@ -104,8 +127,7 @@ def _told(phase: str) -> Iterator[None]:
     except WeightsReadError as error:
         raise NeedsWeightsError(f"the {phase} step looks at {error} while it is traced") from error
     except Exception as error:
-        first = (str(error).strip().splitlines() or [""])[0]
-        raise TraceError(f"the {phase} step cannot be traced: {type(error).__name__}: {first[:300]}") from error
+        raise TraceError(f"the {phase} step cannot be traced: {said(error)}") from error
 
 
 @contextmanager
@@ -222,18 +244,58 @@ def _variables(model: Any, graph: Any) -> tuple[tuple[Variable, ...], dict[int, 
     return tuple(found.values()), names
 
 
-def _whole(graph: Any) -> tuple[Any, list[str]]:
-    """The graph as TensorFlow writes it down, and what of it must be kept. Handles become VarHandleOps, which carry shapes;
-    loops stay loops."""
-    definition = graph.as_graph_def()
+def _handles(graph: Any) -> dict[str, Any]:
+    """The variables by the name of what stands for their handle in the graph; None for what is no variable."""
     by_handle = {id(each.handle): each for each in graph.variables}
-    handles = {_node_name(inner): by_handle.get(id(outer)) for outer, inner in graph.captures}
+    return {_node_name(inner): by_handle.get(id(outer)) for outer, inner in graph.captures}
+
+
+def _whole(written: bytes, handles: Mapping[str, Any]) -> Any:
+    """The graph as TensorFlow wrote it down. Handles become VarHandleOps, which carry shapes; loops stay loops."""
+    from tensorflow.core.framework import graph_pb2
+
+    definition = graph_pb2.GraphDef.FromString(written)
     for node in definition.node:
         _prepare(node, handles)
+        waits = [each for each in node.input if each[0] == "^"]
+        if len(waits) > 1:  # in the order in which TensorFlow writes a whole graph
+            node.input[len(node.input) - len(waits) :] = sorted(waits)
     for function in definition.library.function:
         for node in function.node_def:
             node.attr.pop("_lower_using_switch_merge", None)
-    return definition, [each.name for each in (*graph.outputs, *graph.control_outputs)]
+    return definition
+
+
+def _written(graph: Any) -> bytes:
+    """The graph as TensorFlow writes it down. It is read when the graph itself, of hundreds of megabytes where it is large, is
+    gone; a large one is written operation by operation, as TensorFlow would make a copy of the whole first."""
+    from tensorflow.core.framework import graph_pb2
+    from tensorflow.python.client import pywrap_tf_session as session
+    from tensorflow.python.framework.c_api_util import tf_buffer
+
+    operations = graph.get_operations()
+    if graph._functions or len(operations) <= _MOST_KEPT:
+        with tf_buffer() as buffer, graph._c_graph.get() as inner:
+            session.TF_GraphToGraphDef(inner, buffer)
+            return bytes(session.TF_GetBuffer(buffer))
+    getattr(graph, "_names_in_use", {}).clear()  # all names once more, for operations that would still be added
+    written = io.BytesIO(graph_pb2.GraphDef(versions=graph.graph_def_versions).SerializeToString())
+    written.seek(0, io.SEEK_END)
+    for each in operations:
+        with tf_buffer() as buffer:
+            session.TF_OperationToNodeDef(each._c_op, buffer)
+            node = bytes(session.TF_GetBuffer(buffer))
+        written.write(b"\x0a" + _varint(len(node)) + node)  # the first field of a GraphDef, once for each node
+    return written.getvalue()
+
+
+def _varint(number: int) -> bytes:
+    """A number as protocol buffers have it: seven bits at a time, the lowest first."""
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
 
 
 def _optimized(definition: Any, kept: list[str]) -> Any:
@@ -252,7 +314,20 @@ def _optimized(definition: Any, kept: list[str]) -> Any:
     options.min_graph_nodes = -1
     options.memory_optimization = rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
     options.disable_tfg_optimizer = not definition.library.function
+    if _fuses_for_onednn(definition):  # such a graph cannot be read again: only its own kernels have the types
+        options.remapping = rewriter_config_pb2.RewriterConfig.OFF
     return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
+
+
+def _fuses_for_onednn(definition: Any) -> bool:
+    """Whether this process has oneDNN's kernels, and the step a type that they alone multiply in."""
+    import tensorflow as tf
+
+    short = {tf.bfloat16.as_datatype_enum, tf.float16.as_datatype_enum}
+    own = {VARIABLE: os.environ.get(VARIABLE, "")}
+    return takes_onednn(read_machine(os.getpid()).cpu_flags, own) and any(
+        each.attr["T"].type in short for each in definition.node if "T" in each.attr
+    )
 
 
 def _prepare(node: Any, handles: Mapping[str, Any]) -> None:

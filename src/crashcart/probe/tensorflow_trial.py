@@ -21,6 +21,8 @@ from crashcart.probe.tensorflow_specs import SpecsNeededError, described
 
 # The rows that are kept of an example batch; they are repeated to make a batch of any size.
 _ROWS = 8
+# TensorFlow's own first tensor opens it.
+_FIRST_PIECE_BYTES = 2 << 20
 _SHAPE_HELP = "Give the shape of one example, such as --shape 224,224,3, once for each input."
 
 
@@ -50,9 +52,10 @@ def limit_device(limit_bytes: int) -> None:
         options = tf.config.LogicalDeviceConfiguration(memory_limit=limit_bytes >> 20)
         tf.config.set_logical_device_configuration(gpus[0], [options])
         return
-    # It is not touched, and given back to the allocator at once. More than half of the limit makes a piece of all of it.
+    # It is not touched, and given back to the allocator at once. Less might leave a second piece: they are powers of two.
+    rest_bytes = ((limit_bytes >> 20) << 20) - _FIRST_PIECE_BYTES
     with contextlib.suppress(tf.errors.ResourceExhaustedError):
-        tf.raw_ops.Empty(shape=[limit_bytes * 3 // 4], dtype=tf.uint8, init=False)
+        tf.raw_ops.Empty(shape=[max(0, rest_bytes)], dtype=tf.uint8, init=False)
 
 
 def is_exhausted(error: BaseException | None) -> bool:

@@ -37,6 +37,7 @@ def unallocated() -> Iterator[None]:
         (core.Variable, "assign", _assigned),
         (Layer, "__call__", _called),
         (resource_variable_ops, "default_variable_creator_v2", _created),
+        (resource_variable_ops, "_variable_handle_from_shape_and_dtype", _named_alike),
     )
     with ExitStack() as stack:
         for owner, name, change in changes:
@@ -54,6 +55,18 @@ def _replaced(owner: Any, name: str, change: Callable[[Any], Any]) -> Callable[[
 def is_unallocated(variable: Any) -> bool:
     """Whether a variable of Keras or of TensorFlow has no memory behind it."""
     return isinstance(getattr(variable, "_value", variable), _kind())
+
+
+def _named_alike(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """TensorFlow's own way to make the handle of a variable. Outside of graphs it keeps a kernel for each name that there ever
+    was, of 34 kB and a millisecond (measured on 1000 variables); the variable itself keeps its name."""
+
+    def handle(*values: Any, **options: Any) -> Any:
+        if "name" in options and options.get("graph_mode") is False:
+            options["name"] = "variable"
+        return plain(*values, **options)
+
+    return handle
 
 
 def _initialized(plain: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:

@@ -125,6 +125,8 @@ def _own_frames(evidence: Evidence) -> Iterator[Frame]:
     for error in evidence.errors or ():
         for each in error.with_chain():
             yield from (frame for frame in each.frames if frame.own)
+    if evidence.growth is not None:
+        yield from (frame for frame in evidence.growth.frames() if frame.own)
     if evidence.crash is not None and evidence.crash.python is not None:
         for stack in evidence.crash.python.stacks:
             yield from (frame for frame in stack.frames if frame.own)

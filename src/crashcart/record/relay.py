@@ -21,6 +21,10 @@ _FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.S
 _NOT_OURS_TO_HOLD = {signal.SIGKILL, signal.SIGSTOP, *_FAULTS, 32, 33}
 WAITED = frozenset(number for number in range(1, signal.NSIG) if number not in _NOT_OURS_TO_HOLD)
 _NEWS_OF_CHILD = signal.SIGCHLD
+_CODES = range(-60, 129)
+"""From SI_ASYNCNL to SI_KERNEL."""
+_latest: list[signal.struct_siginfo] = []
+"""The signal that came last."""
 GROUP_GRACE_S = 0.03
 """A signal to the whole group reaches its members within this."""
 
@@ -51,7 +55,7 @@ def restore(mask: set[int]) -> None:
 def wait(pid: int, timeout_s: float, group_sender: int | None = None) -> Passed | None:
     """Wait for a signal; forward it if it was sent to us alone. Returns what passed, None at the end of the time or for
     news of the child. What comes from `group_sender` is known to reach the program by itself."""
-    info = signal.sigtimedwait(WAITED, timeout_s)
+    info = _taken(timeout_s)
     if info is None or info.si_signo == _NEWS_OF_CHILD:
         return None
     from_kernel = info.si_code > 0
@@ -59,6 +63,24 @@ def wait(pid: int, timeout_s: float, group_sender: int | None = None) -> Passed 
     if not to_group and not _reached_program(pid, info.si_signo):
         _send(pid, info.si_signo)
     return _passed(info)
+
+
+def _taken(timeout_s: float) -> signal.struct_siginfo | None:
+    """A signal that has come. Where the wait was interrupted (we were stopped, or traced) and its time is over when it goes
+    on, CPython returns what happened to be in memory (seen with 3.11.7: `si_signo` 0, or 1 with a code of nine digits).
+    That is no signal, and must not reach the program."""
+    until_s = time.monotonic() + timeout_s
+    info = signal.sigtimedwait(WAITED, timeout_s)
+    if info is None or (time.monotonic() >= until_s and not _is_real(info)):
+        return None
+    _latest[:] = [info]
+    return info
+
+
+def _is_real(info: signal.struct_siginfo) -> bool:
+    """Whether the kernel can have written that, and it is not what was left in memory of the signal before."""
+    known = info.si_signo in WAITED and info.si_errno == 0 and info.si_code in _CODES
+    return known and info not in _latest
 
 
 def last_pending() -> Passed | None:

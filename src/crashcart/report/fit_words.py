@@ -88,9 +88,13 @@ def largest(step: StepPeak) -> str:
     """`the largest batch that fits is 104`; empty where it was not sought."""
     if step.largest_batch is None:
         return ""
-    return (
-        f"the largest batch that fits is {step.largest_batch}" if step.largest_batch else "not even a batch of 1 fits"
-    )
+    if step.largest_batch:
+        return f"the largest batch that fits is {_at_least(step)}"
+    return "not even a batch of 1 fits" if step.none_fits else "no batch surely fits"
+
+
+def _at_least(step: StepPeak) -> str:
+    return f"at least {step.largest_batch}" if step.larger_may_fit else str(step.largest_batch)
 
 
 def liked(step: StepPeak) -> str:
@@ -168,6 +172,10 @@ def method(step: StepPeak) -> str:
         took += f" (the largest batch: {duration(step.search_seconds)} more)"
     if step.method == "measured":
         return f"measured: small real steps were run in a child, and extrapolated{took}"
+    if "measured" in step.methods:
+        return f"traced, and compared with small real steps that were run in a child{took}"
+    if step.verified is not None:
+        return f"traced{took}; real steps were run in a child to verify it"
     return f"traced: nothing of the step was run{took}"
 
 
@@ -196,7 +204,7 @@ def glance(step: StepPeak) -> Iterator[tuple[str, str, str]]:
     if step.available_bytes is not None:
         yield "Available", size(step.available_bytes), step.available_in or ""
     if step.largest_batch is not None:
-        yield "Largest batch", str(step.largest_batch), liked(step)
+        yield "Largest batch", _at_least(step), liked(step) if step.largest_batch else largest(step)
     yield (
         "Step",
         f"{step.phase}, batch {step.batch}",

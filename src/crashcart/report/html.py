@@ -9,13 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crashcart import __version__
 from crashcart.errors import CrashcartError
 from crashcart.evidence import Evidence
 from crashcart.finding import Report
-from crashcart.report import cells, fit_chart, fit_words, safe, view, words
+from crashcart.growth import Growth, Series
+from crashcart.report import (
+    cells,
+    data_words,
+    fit_chart,
+    fit_words,
+    leaks_chart,
+    leaks_words,
+    pipeline_words,
+    safe,
+    view,
+    words,
+)
 from crashcart.report.chart import draw
 from crashcart.report.series import memory_of
 from crashcart.step import StepPeak
@@ -41,6 +53,9 @@ def render_html(report: Report, evidence: Evidence | None, rule_names: Mapping[s
         words=words,
         notebook=cells,
         fit=fit_words,
+        pipe=pipeline_words,
+        data=data_words,
+        leaks=leaks_words,
         memory=memory_of(evidence),
         rule_names=rule_names or {},
         version=__version__,
@@ -83,6 +98,10 @@ def _templates(evidence: Evidence) -> Templates:
         "step_chart": _step_chart,
         "fit_bands": fit_chart.bands,
         "fit_far_above": fit_chart.far_above,
+        "growth_chart": _growth_chart,
+        "growth_curves": leaks_chart.memory_series,
+        "growth_counts": leaks_chart.rising_counts,
+        "count_chart": _count_chart,
     }
     return templates
 
@@ -133,3 +152,15 @@ def _step_chart(step: StepPeak, width: int, height: int, name: str) -> Markup:
     from markupsafe import Markup
 
     return Markup(fit_chart.draw_step(step, width, height, name))
+
+
+def _growth_chart(growth: Growth, figures: dict[str, Any], width: int, height: int, name: str) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(leaks_chart.draw_growth(growth, figures, width, height, name))
+
+
+def _count_chart(series: Series, width: int, height: int, name: str) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(leaks_chart.draw_count(series, width, height, name))

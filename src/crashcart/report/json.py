@@ -51,7 +51,19 @@ def to_document(report: Report, evidence: Evidence | None) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    order = ("code", "cause", "headline", "because", "remedy", "confidence", "where", "held", "level")
+    order = (
+        "code",
+        "cause",
+        "headline",
+        "because",
+        "remedy",
+        "confidence",
+        "where",
+        "held",
+        "level",
+        "holder",
+        "bytes_per_step",
+    )
     return {name: plain(getattr(finding, name)) for name in order}
 
 

@@ -208,12 +208,12 @@ def _spread(items: Sequence[Item], most: int) -> Iterable[Item]:
 def size_ticks(top_bytes: float, most: int = 6) -> list[tuple[float, str]]:
     """Round figures from 0 to the top, with their words: GiB, or MiB below one GiB."""
     unit, name = (float(GIB), "GiB") if top_bytes >= GIB else (float(MIB), "MiB")
-    step = _round_step(max(top_bytes / unit, 1e-9) / most)
+    step = round_step(max(top_bytes / unit, 1e-9) / most)
     count = int(top_bytes / unit / step + 1e-9)
     return [(index * step * unit, f"{index * step:.10g} {name}" if index else "0") for index in range(count + 1)]
 
 
-def _round_step(least: float) -> float:
+def round_step(least: float) -> float:
     """The smallest of 1, 2, 5 times a power of ten that is not below `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
@@ -222,7 +222,7 @@ def _round_step(least: float) -> float:
 def time_ticks(start_s: float, end_s: float, most: int = 8) -> list[tuple[float, str]]:
     """Round moments between start and end, with their words."""
     least = (end_s - start_s) / most
-    step = next((each for each in _TIME_STEPS_S if each >= least), None) or _round_step(least / 86400) * 86400
+    step = next((each for each in _TIME_STEPS_S if each >= least), None) or round_step(least / 86400) * 86400
     first = math.ceil(start_s / step - 1e-9)
     last = math.floor(end_s / step + 1e-9)
     return [(index * step, _clock(index * step)) for index in range(first, min(last, first + 2 * most) + 1)]

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from crashcart.evidence import Environment, ErrorRecord, Evidence, Holder, HolderNote, Machine, Program, StackDump
 from crashcart.finding import Report, Unchecked
-from crashcart.report import fit_words, words
+from crashcart.report import data_words, fit_words, leaks_words, pipeline_words, words
 from crashcart.report.series import memory_of
 from crashcart.report.words import duration_words, number, size_words
 
@@ -69,6 +69,9 @@ def absent_sections(evidence: Evidence) -> list[tuple[str, str | None]]:
 def glance(evidence: Evidence) -> list[tuple[str, str, str]]:
     """The few figures that a reader wants before the details: name, figure, remark."""
     rows: list[tuple[str, str, str]] = [] if evidence.step is None else list(fit_words.glance(evidence.step))
+    rows += [] if evidence.pipeline is None else pipeline_words.glance(evidence.pipeline)
+    rows += [] if evidence.survey is None else data_words.glance(evidence.survey)
+    rows += [] if evidence.growth is None else leaks_words.glance(evidence.growth)
     if evidence.ending:
         rows.append(("Ending", words.ending_label(evidence.ending), _after(evidence.ending.at_s)))
     memory = memory_of(evidence)
@@ -295,8 +298,14 @@ def sorted_pairs(mapping: Mapping[str, Item]) -> list[tuple[str, Item]]:
 
 def title(report: Report, evidence: Evidence | None = None) -> str:
     """The page's title."""
+    if evidence is not None and evidence.survey is not None:
+        return data_words.headline(evidence.survey)
+    if "not_checked" in report.figures:
+        return leaks_words.title(report)
     if report.verdict:
         return report.verdict.headline
     if evidence is not None and evidence.step is not None:
         return fit_words.title(evidence.step)
+    if evidence is not None and evidence.pipeline is not None:
+        return pipeline_words.headline(evidence.pipeline)
     return f"Nothing was found in {report.subject or 'the program'}"

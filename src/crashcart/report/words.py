@@ -36,11 +36,16 @@ _SECTION_NAMES = {
     "devices_named": "devices that the code names",
     "attempts": "import of the frameworks",
     "step": "the step",
+    "pipeline": "the pipeline",
+    "survey": "the files",
+    "growth": "growth over the steps",
 }
 SECTIONS = tuple(each.name for each in fields(Evidence) if each.name != "absent")
 _OF_GROUND = ("machine", "environment", "gpus", "disks", "installation", "devices_named", "attempts")
 _OF_GROUND_ALONE = frozenset(("installation", "devices_named", "attempts"))
 _OF_STEP = ("step",)
+_OF_PIPELINE = ("pipeline",)
+_OF_FILES = ("survey",)
 
 
 def sections_of(evidence: Evidence) -> tuple[str, ...]:
@@ -49,7 +54,12 @@ def sections_of(evidence: Evidence) -> tuple[str, ...]:
         return _OF_GROUND
     if evidence.step is not None:
         return _OF_STEP
-    return tuple(each for each in SECTIONS if each not in _OF_GROUND_ALONE and each not in _OF_STEP)
+    if evidence.pipeline is not None:
+        return _OF_PIPELINE
+    if evidence.survey is not None:
+        return _OF_FILES
+    apart = {*_OF_GROUND_ALONE, *_OF_STEP, *_OF_PIPELINE, *_OF_FILES}
+    return tuple(each for each in SECTIONS if each not in apart)
 
 
 def section_name(section: str) -> str:

@@ -9,8 +9,9 @@ import pytest
 
 from crashcart.errors import UsageError
 from crashcart.fit import available as module
-from crashcart.fit.available import PROCESS_BYTES, _left_here, available
+from crashcart.fit.available import _left_here, available
 from crashcart.ground import GpuDevice
+from crashcart.probe.host_room import PROCESS_BYTES
 from crashcart.probe.memory import rooms
 from crashcart.units import GIB
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 import pytest
 
 from crashcart.fit import host
+from crashcart.fit.heap import Heap
+from crashcart.fit.tape import Player, Tape
 from crashcart.graph import Graph, Node, Tensor, Variable
 
 MIB = 1 << 20
@@ -27,6 +29,21 @@ def chain(batch: int, width: int = 1 << 16, length: int = 3, variables: tuple[Va
 def test_bounds_lie_around_the_figure() -> None:
     found = host.host_peak(chain(64), "train", cores=2)
     assert found.low_bytes < found.bytes < found.high_bytes
+
+
+def test_where_the_heap_grows_by_chance_the_bounds_are_wider_than_where_blocks_are_mapped() -> None:
+    kept, mapped = (host.host_peak(chain(batch), "train", cores=2) for batch in (64, 512))
+    assert (kept.high_bytes - kept.low_bytes) / kept.bytes > (mapped.high_bytes - mapped.low_bytes) / mapped.bytes
+
+
+def test_what_is_sure_adds_nothing_to_the_deviation() -> None:
+    unsure = {"slack": 300.0, "besides": 400.0, "live": 1000.0}
+    assert host.deviation_bytes(unsure, {"slack": 1.0, "besides": 1.0, "live": 0.0}) == pytest.approx(500.0)
+    assert host.deviation_bytes(unsure, {"slack": 1.0, "besides": 1.0, "live": 0.1}) > 500.0
+
+
+def test_the_same_step_gives_the_same_figure() -> None:
+    assert host.host_peak(chain(64), "train", cores=2) == host.host_peak(chain(64), "train", cores=2)
 
 
 @pytest.mark.parametrize("phase", ["train", "evaluate", "predict"])
@@ -52,11 +69,26 @@ def test_a_graph_of_many_operations_takes_more_than_one_of_few_with_the_same_ten
     assert many > few + MIB
 
 
-def test_operations_of_functions_count_too() -> None:
+def test_operations_of_functions_count_twice() -> None:
     inner = chain(1, 16, 100)
     outer = chain(1, 16, 1)
     called = Graph(outer.nodes, outer.arguments, outer.results, {"body": inner})
-    assert host.parts(called, "train", 2).operations == len(outer.nodes) + len(inner.nodes)
+    found = host.parts(called, "train", 2)
+    assert found.operations == len(outer.nodes) + len(inner.nodes)
+    assert host.terms(found)["operation"] == len(outer.nodes) + 2 * len(inner.nodes)
+
+
+def test_what_loops_take_is_less_sure() -> None:
+    coefficients = host.facts()["coefficients"]["train"]
+    plain = host.unsure_bytes(host.Parts(0, MIB, MIB, 0, 1000, 0), coefficients)
+    looped = host.unsure_bytes(host.Parts(0, MIB, MIB, 0, 1000, 500), coefficients)
+    assert plain["loops"] == 0 < looped["loops"]
+
+
+def test_what_lies_in_mappings_of_its_own_has_no_gaps_beside_it() -> None:
+    kept, mapped = (host.parts(chain(batch, 1 << 12), "train", 2) for batch in (4, 1 << 14))
+    assert kept.in_arenas_bytes == kept.live_bytes
+    assert mapped.in_arenas_bytes < MIB < mapped.live_bytes
 
 
 def test_weights_are_held_and_drawn_ones_take_more_for_a_moment() -> None:
@@ -98,12 +130,33 @@ def test_hundreds_of_gigabytes_are_only_arithmetic() -> None:
 def test_on_a_machine_of_another_kind_the_bounds_are_wider_and_it_is_said() -> None:
     known = host.facts()["machine"]
     here = host.host_peak(chain(64), "train", known["cores"], known["kind"])
-    there = host.host_peak(chain(64), "train", known["cores"], "oneDNN kernels, musl malloc")
+    there = host.host_peak(chain(64), "train", known["cores"], "Eigen kernels, musl malloc")
     assert there.bytes == here.bytes
     assert there.high_bytes > here.high_bytes
     assert there.low_bytes < here.low_bytes
     assert host.caveat(known["cores"], known["kind"]) is None
-    assert "musl" in (host.caveat(known["cores"], "oneDNN kernels, musl malloc") or "")
+    assert "musl" in (host.caveat(known["cores"], "Eigen kernels, musl malloc") or "")
+
+
+def test_a_machine_that_was_not_measured_is_taken_for_one_with_its_kernels() -> None:
+    for machine in host.all_facts():
+        kernels = machine.partition(",")[0]
+        assert host.facts(f"{kernels}, malloc of another").items() == host.facts(machine).items()
+    assert host.facts("other kernels, malloc of unknown") == host.facts(None)
+
+
+def test_scratch_of_kernels_that_are_not_used_takes_nothing() -> None:
+    tape = Tape(0)
+    for each in (100, 5000, 7000):
+        tape.entries.append(each)
+    tape.scratch += [1]
+    for number in range(3):
+        tape.given_back(number)
+    with_it, without = Heap(2), Heap(2)
+    Player(with_it).touch(tape)
+    Player(without).touch(tape, onednn=True)
+    assert with_it.most_used_bytes - without.most_used_bytes > 4900
+    assert tape.entries[1] == 5000
 
 
 def test_with_many_more_cores_it_is_said_too() -> None:
@@ -113,26 +166,34 @@ def test_with_many_more_cores_it_is_said_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "libc", "kind"),
+    ("flags", "onednn", "libc", "kind"),
     [
-        ({"avx2"}, "glibc 2.36", "Eigen kernels, malloc of glibc before 2.38"),
-        ({"avx2"}, "glibc 2.38", "Eigen kernels, malloc of glibc from 2.38 on"),
-        ({"avx2", "avx512_vnni"}, "glibc 2.36", "oneDNN kernels, malloc of glibc before 2.38"),
-        (None, None, "other kernels, malloc of unknown"),
+        ({"avx2"}, False, "glibc 2.36", "Eigen kernels, malloc of glibc before 2.38"),
+        ({"avx2"}, False, "glibc 2.38", "Eigen kernels, malloc of glibc from 2.38 on"),
+        ({"avx2", "avx512_vnni"}, True, "glibc 2.36", "oneDNN kernels, malloc of glibc before 2.38"),
+        (None, False, None, "other kernels, malloc of unknown"),
     ],
 )
 def test_the_kind_of_a_machine_is_told_from_its_flags_and_library(
-    flags: set[str] | None, libc: str | None, kind: str
+    flags: set[str] | None, onednn: bool, libc: str | None, kind: str
 ) -> None:
-    assert host.machine_kind(flags, libc) == kind
+    assert host.machine_kind(flags, onednn, libc) == kind
 
 
-def test_the_facts_say_where_they_come_from() -> None:
-    facts = host.facts()
+@pytest.mark.parametrize("machine", host.all_facts())
+def test_the_facts_say_where_they_come_from(machine: str) -> None:
+    facts = host.facts(machine)
+    assert facts["machine"]["kind"] == machine
     assert "tensorflow" in facts["versions"]
     assert facts["rows"] == sum(map(len, facts["residuals"].values()))
-    below, above = facts["bounds"]
-    assert 0 < below < 1 and 0 < above < 1
+    below, above = facts["deviations"]
+    assert 0 < below < above
+    assert (
+        {"slack", "besides", "live", "loops"}
+        <= set(facts["spread"])
+        <= {"slack", "besides", "live", "loops", "weights"}
+    )
+    assert all(0 <= each < 1 for each in facts["spread"].values())
     for phase in ("train", "predict"):
         assert all(value >= 0 for value in facts["coefficients"][phase].values())
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import crashcart as cc
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
+from crashcart.step import StepPeak
 from crashcart.units import MIB
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed")
@@ -39,6 +41,16 @@ def test_the_largest_batch_alone(model: Any) -> None:
     most = cc.largest_batch(model, memory="64M", target="device")
     assert cc.fit(model, most, memory="64M", target="device").fits
     assert cc.largest_batch(model, memory=1000, target="device") == 0
+
+
+@pytest.mark.parametrize(("there_bytes", "says"), [(None, "how much memory"), (1000, "in the time of the search")])
+def test_no_largest_batch_is_told_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, there_bytes: int | None, says: str
+) -> None:
+    step = StepPeak("train", 32, 2000, 1900, 2100, available_bytes=there_bytes)
+    monkeypatch.setattr("crashcart.api.fit", lambda *_, **__: SimpleNamespace(step=step))
+    with pytest.raises(CannotCheckError, match=says):
+        cc.largest_batch(None)
 
 
 def test_a_step_that_does_not_fit_is_a_finding_with_remedies(model: Any) -> None:
@@ -116,6 +128,44 @@ def test_the_magic_takes_a_name_of_the_notebook(
         assert "in a process of its own" in capsys.readouterr().out
     finally:
         interactiveshell.InteractiveShell.clear_instance()
+
+
+def test_a_trained_gan_is_built_though_it_was_never_called() -> None:
+    import numpy as np
+
+    from tests.unit.fit.programs.kinds import gan
+
+    model, x = gan(), np.ones((8, 12), "float32")
+    fresh = cc.fit(model, 64, data=x, memory="1G", target="device", remedies=False)
+    model.fit(x, verbose=0)
+    before = [each.numpy().copy() for each in (*model.weights, *model.first.variables)]
+    found = cc.fit(model, 64, data=x, memory="1G", target="device", remedies=False)
+    assert found.peak_bytes == fresh.peak_bytes and not model.built
+    now = [each.numpy() for each in (*model.weights, *model.first.variables)]
+    assert all((a == b).all() for a, b in zip(before, now, strict=True))
+
+
+def test_a_subclassed_model_knows_its_shapes_once_it_was_trained_and_else_says_what_to_give() -> None:
+    import numpy as np
+
+    from tests.unit.fit.programs.kinds import Net, words
+
+    with pytest.raises(UsageError) as caught:
+        cc.fit(words(), 16)
+    assert "data=" in caught.value.help and "shapes=" in caught.value.help and "--" not in caught.value.help
+    model = Net()
+    model.fit(np.zeros((4, 20)), np.zeros((4,)), verbose=0)
+    assert cc.fit(model, 16, memory="1G", target="device").fits
+
+
+def test_what_a_step_holds_and_does_not_use_has_a_name(model: Any) -> None:
+    import numpy as np
+
+    fresh = cc.fit(model, 1, phase="evaluate", memory="1G", target="device", remedies=False)
+    assert "unused" not in str(fresh) and "(optimizer)" not in str(fresh)
+    model.fit(np.zeros((2, 64)), np.zeros((2, 3)), verbose=0)
+    trained = str(cc.fit(model, 1, phase="evaluate", memory="1G", target="device", remedies=False))
+    assert "unused" not in trained and "not used in this step (optimizer)" in trained
 
 
 def test_sizes_that_only_the_data_tells_are_told() -> None:

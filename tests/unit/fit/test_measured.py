@@ -107,8 +107,23 @@ def test_the_largest_batch_is_the_last_whose_upper_bound_fits() -> None:
     assert found.largest(10 * MB) == 0
 
 
-def test_a_step_that_does_not_grow_has_no_largest_batch_to_find() -> None:
-    assert line((4, 100), (8, 100), (16, 100), held=100).largest(1000 * MB) > 1_000_000
+def test_nothing_is_said_far_beyond_what_was_measured() -> None:
+    flat = line((4, 100), (8, 100), (16, 100), held=100)
+    assert flat.largest(1000 * MB) == 16 * 16 and flat.is_least(16 * 16)
+    noise = Line((Point(2, 105 * MB), Point(8, 104 * MB), Point(32, 108 * MB)), "train", "host")
+    found = noise.largest(200 * MB)
+    assert 32 < found < 512 and noise.is_least(found)  # the slope is chance: true ones may be far larger
+    steep = line((4, 140), (8, 180), (16, 260), held=60)
+    assert not steep.is_least(steep.largest(2000 * MB))
+
+
+def test_the_time_of_both_is_told_and_an_open_end_stays_one() -> None:
+    traced = step(100, 80, 120, largest_batch=90, seconds=1.0)
+    real = step(200, 180, 220, method="measured", largest_batch=40, larger_may_fit=True, seconds=45.0)
+    both = reconciled(traced, real)
+    assert (both.seconds, both.largest_batch, both.larger_may_fit) == (46.0, 40, True)
+    kept = reconciled(traced, step(100, 80, 120, method="measured", larger_may_fit=True, largest_batch=40))
+    assert (kept.seconds, kept.largest_batch, kept.larger_may_fit) == (1.0, 90, False)
 
 
 def test_where_both_agree_the_trace_is_kept_with_the_narrower_interval() -> None:

@@ -46,7 +46,7 @@ def test_an_example_says_what_a_batch_looks_like(kinds: Any) -> None:
     assert shapes(batch_specs(model, arrays, "train")) == (((None, 12), "float32"), ((None, 2), "int64"))
     x_alone = tf.zeros((4, 12))
     assert shapes(batch_specs(model, x_alone, "train")) == (((None, 12), "float32"), ((None, 2), "float32"))
-    assert shapes(batch_specs(*kinds.own_step(), "train")) == (((None, 96), "float32"),)  # its step takes x alone
+    assert shapes(batch_specs(*kinds.own_step(), "train")) == ((None, 96), "float32")  # its step takes x itself
     both = [np.zeros((2, 8, 8, 3)), np.zeros((2, 5))]
     assert len(batch_specs(kinds.lists(), both, "predict")[0]) == 2
 
@@ -54,7 +54,7 @@ def test_an_example_says_what_a_batch_looks_like(kinds: Any) -> None:
 def test_open_dimensions_are_assumed_and_said_or_given(kinds: Any) -> None:
     found = described(kinds.open_length(), None, "train")
     assert shapes(found.specs[0]) == ((None, 128), "int32")
-    assert found.assumed == ("the input of (?) taken as 128; --shape gives another",)
+    assert found.assumed == ("the input of (?) taken as 128; --shape (cc.fit: shapes) gives another",)
     assert shapes(described(kinds.open_image(), None, "predict").specs[0])[0] == (None, 224, 224, 3)
     given = described(kinds.open_image(), None, "train", [(64, 32, 3)])
     assert not given.assumed
@@ -71,6 +71,34 @@ def test_an_unbuilt_model_says_which_shape_it_needs(kinds: Any) -> None:
     found = described(kinds.words(), None, "train", [(30,)])
     assert shapes(found.specs[0]) == ((None, 30), "int32")
     assert "Embedding" in found.assumed[0]
+
+
+def test_a_model_without_a_call_takes_what_its_own_step_is_given(kinds: Any) -> None:
+    with pytest.raises(SpecsNeededError, match="Gan has no call"):
+        batch_specs(kinds.gan(), None, "train")
+    model = kinds.gan()
+    found = described(model, None, "train", [(12,)])
+    assert not model.built  # or else slots would be made that no real run has
+    assert shapes(found.specs) == ((None, 12), "float32")
+    assert "without targets" in found.assumed[0]
+
+
+def test_a_model_that_was_called_knows_its_inputs(kinds: Any) -> None:
+    import tensorflow as tf
+
+    model = kinds.Net()
+    model(tf.zeros((2, 20)))
+    assert shapes(batch_specs(model, None, "train")) == (((None, 20), "float32"), ((None,), "int32"))
+    assert shapes(batch_specs(model, None, "train", [(20,)])) == (((None, 20), "float32"), ((None,), "int32"))
+
+
+def test_a_dataset_of_single_examples_is_told_from_one_of_batches(kinds: Any) -> None:
+    model, dataset = kinds.weighted()
+    single = dataset.unbatch()
+    with pytest.raises(SpecsNeededError, match=r"single examples, of shape \(12,\)") as caught:
+        batch_specs(model, single, "train")
+    assert ".batch(32)" in caught.value.help and "data=dataset.batch(32)" in caught.value.live_help
+    assert batch_specs(model, single.batch(3), "train")
 
 
 def test_shapes_that_do_not_match_are_refused(kinds: Any) -> None:

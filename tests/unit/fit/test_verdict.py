@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from crashcart.errors import CannotCheckError
 from crashcart.finding import Confidence
 from crashcart.fit.available import Available
 from crashcart.report.fit_words import title
-from crashcart.step import StepPeak, Verified
+from crashcart.step import Bounds, StepPeak, Verified
 
 LIMIT_BYTES = 1000
 THERE = Available(LIMIT_BYTES, "given", "device", None, LIMIT_BYTES)
@@ -79,5 +80,14 @@ def test_what_lived_fits(monkeypatch: pytest.MonkeyPatch, high_bytes: int, large
 def test_without_a_run_that_tells_the_estimate_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answered(monkeypatch, 64, 900, 70, {}).fits is True
     assert answered(monkeypatch, 64, 1050, 60, {60: True}).fits is None
+    assert answered(monkeypatch, 64, 1150, 64, {}).fits is True
     assert answered(monkeypatch, 64, 5000, 0, {64: False, 57: False, 51: False}).largest_batch == 0
     assert answered(monkeypatch, 1, 900, 1, {1: False}).largest_batch == 0
+
+
+def test_a_batch_of_one_between_its_bounds_is_not_said_not_to_fit() -> None:
+    step = StepPeak("train", 64, 5000, 4000, 6000, available_bytes=LIMIT_BYTES, largest_batch=0)
+    none, _ = fit.judged(step, "m")
+    unsure, _ = fit.judged(replace(step, smallest=Bounds(900, 800, 1100)), "m")
+    assert "not even a batch of one fits" in none.findings[0].remedy[-1]
+    assert "no batch surely fits" in unsure.findings[0].remedy[-1]

@@ -96,6 +96,14 @@ def test_a_variable_that_somebody_still_reads_is_copied_and_the_old_value_freed(
     assert round(walk.chunks.used_bytes / UNIT) == 1
 
 
+def test_a_variable_may_be_moved_by_a_reader_that_is_not_seen() -> None:
+    walk = Walk(variable_graph(read_late=False), cores=1, moved=1.0)
+    before = walk.variables["v"]
+    walk.step([BIG])
+    assert walk.variables["v"] is not before
+    assert round(walk.chunks.used_bytes / UNIT) == 1
+
+
 def loop(turns: int) -> Graph:
     """Pushes one tensor per turn on a list, as the forward pass of a recurrent layer does."""
     number, scalar = Tensor((), 4), (Tensor((), 4),)

@@ -16,7 +16,10 @@ from crashcart.blackbox.read import read_recording
 from crashcart.record.gauge import REFRESH_FAR_S
 from tests.conftest import Crashcart
 
-pytestmark = pytest.mark.skipif(unavailable() is not None, reason=str(unavailable()))
+pytestmark = [
+    pytest.mark.skipif(unavailable() is not None, reason=str(unavailable())),
+    pytest.mark.alone,  # who guards needs a share of a core while memory runs short
+]
 
 Guarded = Callable[..., "subprocess.CompletedProcess[str]"]
 GROW = """

@@ -95,6 +95,7 @@ def test_the_client_gets_output_status_and_reply(tmp_path: Path, clients: list[C
     assert reply["content"] == {"status": "error", "execution_count": 3, **WORDS.content()}
 
 
+@pytest.mark.alone
 def test_two_front_ends_both_see_the_output(tmp_path: Path, clients: list[Client]) -> None:
     connection = read_connection(connection_file(tmp_path))
     clients.extend([Client(connection), Client(connection, b"other")])

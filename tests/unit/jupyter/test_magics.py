@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,3 +66,54 @@ def test_unloading_takes_them_away(shell: Any) -> None:
     known = shell.magics_manager.magics["line"]
     assert "why" not in known and "run" in known
     crashcart.load_ipython_extension(shell)
+
+
+LEAKING = """\
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "crashcart")
+shell.run_cell("import crashcart")
+shell.run_cell('''%%leaks
+import time
+kept = []
+for number in range(60):
+    time.sleep(0.02)
+    kept.append(bytearray(1 << 20))
+    crashcart.step()
+''')
+"""
+
+
+def test_a_whole_cell_is_watched_for_leaks(tmp_path: Path) -> None:
+    """In a process of its own, as a kernel is: here, hundreds of modules of tests would be looked through first."""
+    homes = {"CRASHCART_HOME": str(tmp_path / "home"), "IPYTHONDIR": str(tmp_path / "ipython")}
+    done = subprocess.run(
+        [sys.executable, "-c", LEAKING], stdout=subprocess.PIPE, text=True, env={**os.environ, **homes}, check=True
+    )
+    assert "leak: +1" in done.stdout
+    assert "held by  kept (list in the notebook)" in done.stdout and "kept.append(bytearray(1 << 20))" in done.stdout
+
+
+def test_a_watched_cell_that_fails_has_failed(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """A notebook that is run as a whole stops there, as without the magic."""
+    ran = shell.run_cell("%%leaks\n1 / 0")
+    assert isinstance(ran.error_in_exec, ZeroDivisionError)
+    assert shell.run_cell("%%leaks\n1 / 1").success
+    capsys.readouterr()
+
+
+def test_what_runs_between_on_and_off_is_watched(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("import crashcart")
+    shell.run_cell("%leaks on")
+    assert "%leaks off" in capsys.readouterr().out
+    shell.run_cell("for number in range(40):\n    text = 'x' * 1000\n    crashcart.step()")
+    found = shell.run_cell("%leaks off").result
+    assert not found.leaks
+    assert shell.run_cell("%leaks off").result.leaks is None, "nothing was watched"
+
+
+def test_no_magic_is_left_after_unloading(shell: Any) -> None:
+    assert "leaks" in shell.magics_manager.magics["cell"]
+    shell.run_line_magic("unload_ext", "crashcart")
+    assert "leaks" not in shell.magics_manager.magics["cell"]
+    shell.run_line_magic("load_ext", "crashcart")

@@ -35,6 +35,7 @@ def test_a_killed_watcher_leaves_the_program_running(crashcart: Crashcart) -> No
     watcher = start(crashcart, source)
     assert watcher.stdout is not None
     assert watcher.stdout.readline() == b"ready\n"
+    await_sample(crashcart)
     os.kill(watcher.pid, signal.SIGKILL)
     output = watcher.stdout.read()
     watcher.stdout.close()
@@ -52,6 +53,17 @@ def test_a_killed_watcher_leaves_the_program_running(crashcart: Crashcart) -> No
     assert evidence.ending.kind == "unobserved"
     assert evidence.samples
     assert explain(evidence).verdict is not None
+
+
+def await_sample(crashcart: Crashcart) -> None:
+    """Until the watcher has looked at the program: on a busy machine that may be ready before."""
+    deadline_s = time.monotonic() + 10
+    while time.monotonic() < deadline_s:
+        folder = crashcart.last()
+        if folder is not None and collect(folder).samples:
+            return
+        time.sleep(0.02)
+    raise AssertionError("the program was never looked at")
 
 
 def test_a_running_program_can_be_asked_about(crashcart: Crashcart) -> None:

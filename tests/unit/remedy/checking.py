@@ -33,6 +33,7 @@ def outcomes(module: str, timeout_s: float = 1500) -> dict[str, str | None]:
         **os.environ,
         "TF_CPU_ALLOCATOR_USE_BFC": "1",
         "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MB),
+        "TF_ENABLE_ONEDNN_OPTS": "0",
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "CUDA_VISIBLE_DEVICES": "",
     }

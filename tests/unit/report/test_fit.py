@@ -16,7 +16,7 @@ from crashcart.report import fit_chart, fit_words
 from crashcart.report.fit import print_step, render_step
 from crashcart.report.html import render_html
 from crashcart.report.wrap import cells
-from crashcart.step import Bounds, HeldTensor, Moment, Remedy, StepPeak
+from crashcart.step import Bounds, HeldTensor, Moment, Remedy, StepPeak, Verified
 from crashcart.units import GIB, MIB
 
 from .steps import on_host, too_large, train_step
@@ -89,11 +89,37 @@ def test_a_divisor_is_offered_where_the_batch_does_not_fit() -> None:
     assert (replace(step, largest_batch=0).round_batch, replace(step, largest_batch=0).even_batch) == (None, None)
 
 
+def test_a_search_that_was_cut_says_at_least() -> None:
+    step = replace(train_step(), larger_may_fit=True)
+    assert fit_words.largest(step) == "the largest batch that fits is at least 104"
+    assert ("Largest batch", "at least 104") in [each[:2] for each in fit_words.glance(step)]
+
+
+def test_where_only_bounds_do_not_fit_no_batch_surely_does() -> None:
+    step = replace(train_step(), available_bytes=5200 * MIB, largest_batch=0)
+    assert fit_words.verdict(step) == "may not fit" and fit_words.largest(step) == "no batch surely fits"
+    too_much = replace(step, available_bytes=4 * GIB)
+    assert fit_words.largest(too_much) == "not even a batch of 1 fits"
+    one = replace(too_much, smallest=Bounds(3 * GIB, 2 * GIB, 5 * GIB))
+    assert fit_words.largest(one) == "no batch surely fits"
+    died = replace(one, runs=(Verified(1, 4 * GIB, False),))
+    assert fit_words.largest(died) == "not even a batch of 1 fits"
+
+
 def test_both_methods_are_told_where_there_are_two() -> None:
     both = {"traced": Bounds(5 * GIB, 4 * GIB, 6 * GIB), "measured": Bounds(5 * GIB, 5 * GIB, 6 * GIB)}
     text = render_step(replace(train_step(), methods=both, method="measured"), 110, False)
     assert "traced 5.00 GiB (4.00 … 6.00 GiB), measured 5.00 GiB (5.00 … 6.00 GiB)" in text
     assert "small real steps were run in a child" in text
+
+
+def test_it_does_not_say_that_nothing_was_run_beside_a_run() -> None:
+    verified = render_step(too_large(train_step()), 110, False)
+    assert "lived" in verified and "nothing of the step was run" not in verified
+    assert "real steps were run in a child to verify it" in verified
+    both = {"traced": Bounds(5 * GIB, 4 * GIB, 6 * GIB), "measured": Bounds(5 * GIB, 5 * GIB, 6 * GIB)}
+    probed = render_step(replace(train_step(), methods=both), 110, False)
+    assert "compared with small real steps" in probed and "nothing of the step was run" not in probed
 
 
 def test_names_cannot_harm_the_terminal_or_the_page() -> None:

@@ -22,20 +22,18 @@ _CLEANUPS = frozenset({"__del__", "__exit__", "__aexit__", "_callback", "_cleanu
 _WAITS = ("threading.py", "queue.py", "_base.py", "selectors.py", "connection.py", "subprocess.py", "popen_fork.py")
 
 _STARTS = frozenset({"<module>", "_run_module_as_main", "_run_code", "run_path", "run_module"})
-_cpu_ns: dict[int, int] = {}
-_used_at_s = [0.0]
+_LOOKS, _LOOK_S = 20, 0.005
+_AT_WORK_NS = 1_000_000
+"""So often and so far apart the threads' processor time is looked at until one of them has used so much, which those that only
+look after a pool never do; on a machine with no free core a thread waits for its turn."""
 
 
 def choose(frame: Any) -> tuple[int | None, Any] | None:
-    """The thread to raise in, None for the main one, and its frame; nothing where this is no place for it, or where it
-    shows only at the next request who is busy."""
+    """The thread to raise in, None for the main one, and its frame; nothing where this is no place for it."""
     ident: int | None = None
     if _is_handling():
         return None
     if _waits(frame):
-        if not _cpu_ns or time.monotonic() - _used_at_s[0] > 2.0:
-            _busiest_thread()
-            return None
         ident = _busiest_thread()
         if ident is None:
             return None  # nobody here is at work: what grows is elsewhere
@@ -123,18 +121,20 @@ def _waits(frame: Any) -> bool:
 
 
 def _busiest_thread() -> int | None:
-    """The Python thread other than the main one that used the most processor time since the last request."""
-    used = {}
-    for thread in threading.enumerate():
-        if thread is not threading.main_thread() and thread.native_id and thread.ident:
-            used[thread.ident] = _used_ns(thread.native_id)
-    spent = {ident: used - _cpu_ns.get(ident, 0) for ident, used in used.items()}
-    _cpu_ns.clear()
-    _cpu_ns.update(used)
-    now_s = time.monotonic()
-    stale, _used_at_s[0] = now_s - _used_at_s[0] > 2.0, now_s
-    busiest = max(spent, key=lambda ident: spent[ident], default=None)
-    return busiest if busiest is not None and spent[busiest] > 0 and not stale else None
+    """The Python thread other than the main one that uses the most processor time just now; None where none does."""
+    before = _used_by_thread()
+    for _ in range(_LOOKS if before else 0):
+        time.sleep(_LOOK_S)
+        spent = {ident: used - before.get(ident, used) for ident, used in _used_by_thread().items()}
+        busiest = max(spent, key=lambda ident: spent[ident], default=None)
+        if busiest is not None and spent[busiest] >= _AT_WORK_NS:
+            return busiest
+    return None
+
+
+def _used_by_thread() -> dict[int, int]:
+    others = (each for each in threading.enumerate() if each is not threading.main_thread())
+    return {each.ident: _used_ns(each.native_id) for each in others if each.native_id and each.ident}
 
 
 def _used_ns(native_id: int) -> int:

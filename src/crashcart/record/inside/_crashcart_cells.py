@@ -48,30 +48,13 @@ class _Finder:
             return None
         try:
             sys.meta_path.remove(self)
-            return self._spec(name, path, target)
+            hook = sys.modules["_crashcart_hook"]
+            return hook._load_import_hook().spec_by_others(self, name, path, target, self._loaded)
         except Exception:  # it is imported as if we had not been there
             return None
 
-    def _spec(self, name: str, path: Any, target: Any) -> Any:
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find is not None else None
-            if spec is not None:
-                _after_loading(spec.loader, lambda module: _meet(module.InteractiveShell, self.directory))
-                return spec
-        return None
-
-
-def _after_loading(loader: Any, then: Any) -> None:
-    """Have `then` called with the module once it is loaded; the loader is as it was afterwards."""
-    plain = loader.exec_module
-
-    def exec_module(module: Any) -> None:
-        del loader.exec_module
-        plain(module)
-        _quietly(then, module)
-
-    loader.exec_module = exec_module
+    def _loaded(self, module: Any) -> None:
+        _quietly(lambda: _meet(module.InteractiveShell, self.directory))
 
 
 def _meet(kind: Any, directory: str) -> None:

@@ -125,8 +125,17 @@ def _load(name: str, path: str) -> Any:
 
 
 def _load_ring() -> Any:
+    return _load_tool("ring")
+
+
+def _load_import_hook() -> Any:
+    return _load_tool("import_hook")
+
+
+def _load_tool(name: str) -> Any:
+    """A module of the black box."""
     package = os.path.dirname(os.path.dirname(os.path.realpath(_HERE)))  # it may be a link in the recording
-    return _load("_crashcart_ring", os.path.join(package, "blackbox", "ring.py"))
+    return _load(f"_crashcart_{name}", os.path.join(package, "blackbox", f"{name}.py"))
 
 
 def _high_descriptor(path: str) -> int:

@@ -80,6 +80,36 @@ def own_step():
     return model, tf.TensorSpec((None, 96))
 
 
+class Gan(keras.Model):
+    """Two models, a step of its own, no call."""
+
+    def __init__(self):
+        super().__init__()
+        self.judge = keras.Sequential([keras.Input((12,)), layers.Dense(16), layers.Dense(1)])
+        self.make = keras.Sequential([keras.Input((4,)), layers.Dense(16), layers.Dense(12)])
+
+    def compile(self, first, second):
+        super().compile()
+        self.first, self.second = first, second
+
+    def train_step(self, real):
+        count = tf.shape(real)[0]
+        false = self.make(tf.random.normal((count, 4)))
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self.judge(tf.concat([real, false], 0)))
+        self.first.apply(tape.gradient(loss, self.judge.trainable_weights), self.judge.trainable_weights)
+        with tf.GradientTape() as tape:
+            loss = -tf.reduce_mean(self.judge(self.make(tf.random.normal((count, 4)))))
+        self.second.apply(tape.gradient(loss, self.make.trainable_weights), self.make.trainable_weights)
+        return {"loss": loss}
+
+
+def gan():
+    model = Gan()
+    model.compile(keras.optimizers.Adam(), keras.optimizers.Adam())
+    return model
+
+
 def eager():
     model = keras.Sequential([keras.Input((12,)), layers.Dense(40), layers.Dense(2)])
     model.compile("sgd", "mse", run_eagerly=True)

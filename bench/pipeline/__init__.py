@@ -1,0 +1,1 @@
+"""What pipelines really hold, beside what `crashcart pipeline` says before they run."""

@@ -1,0 +1,60 @@
+"""What a line that fills a container puts into it, and what to write there instead.
+
+Covers: the source of one line, as far as it tells. Does not cover: anything that is not on that line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from crashcart.evidence import Frame
+
+_CALL = re.compile(r"([\w.\[\]'\"]+)\.(append|add|appendleft|extend|insert|put)\((.*)\)\s*(?:#.*)?$")
+_ITEM = re.compile(r"([\w.]+)\[(.+?)\]\s*=\s*(.+?)\s*(?:#.*)?$")
+_JOIN = re.compile(r"^([\w.]+)\s*(?:\+=|=\s*\1\s*\+)\s*(.+?)\s*(?:#.*)?$")
+_NAME = re.compile(r"[A-Za-z_][\w.]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A line such as `history.append(loss)`."""
+
+    container: str
+    value: str
+    template: str
+    """The line with `{}` in place of the value."""
+
+    @property
+    def is_name(self) -> bool:
+        """Whether the value is a plain name."""
+        return _NAME.match(self.value) is not None
+
+    def changed(self, wrapped: str) -> str:
+        """The line with the value wrapped: `float({})`."""
+        return self.template.replace("{}", wrapped.replace("{}", self.value))
+
+
+def fill_of(frame: Frame | None) -> Fill | None:
+    """What the line puts where; None where it does not tell."""
+    source = (frame.source or "").strip() if frame is not None else ""
+    call = _CALL.search(source)
+    if call is not None and _balanced(call.group(3)):
+        container, method, value = call.groups()
+        return Fill(container, value.strip(), f"{container}.{method}({{}})") if value.strip() else None
+    item = _ITEM.match(source)
+    if item is not None:
+        return Fill(item.group(1), item.group(3), f"{item.group(1)}[{item.group(2)}] = {{}}")
+    join = _JOIN.match(source)
+    if join is not None:
+        return Fill(join.group(1), join.group(2), f"{join.group(1)} += {{}}")
+    return None
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0:
+            return False
+    return depth == 0

@@ -1,0 +1,46 @@
+"""L105 container-only-grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashcart.finding import Finding
+from crashcart.growth import Growth
+from crashcart.leaks._holders import line_of
+from crashcart.leaks._tell import Blame, held_by, held_finding
+from crashcart.rule import Rank, rule
+
+
+@rule("L105", "container-only-grows", Rank.ROOT)
+def container_only_grows(growth: Growth) -> Iterator[Finding]:
+    """A container gets something with each step, and nothing is ever taken out.
+
+    ## What it means
+
+    Logs, rows, messages and samples that are collected in memory grow with the length of the run. A longer run, not a
+    larger model, then decides whether it ends well.
+
+    ## How we know
+
+    The container was looked at several times by its name. Its elements became more to the end, and their bytes make up
+    a good part of the growth of the process.
+
+    ## What to do
+
+    Write what is collected to a file as it comes, keep a summary, or bound the container
+    (`collections.deque(maxlen=…)`).
+    """
+    for holding in held_by(growth, "others"):
+        name = holding.kept.name
+        blame = Blame(
+            f"`{name}` only grows",
+            "each step puts something in, and nothing is taken out",
+            (
+                f"write what goes into `{name}` to a file as it comes, or keep a summary of it",
+                f"keep only the last ones: `{name.rpartition('.')[2]} = collections.deque(maxlen=1000)`",
+            ),
+            line_of(holding, growth),
+        )
+        finding = held_finding(holding, growth, blame)
+        if finding is not None:
+            yield finding
