@@ -102,7 +102,7 @@ class StepPeak:
     remedies: tuple[Remedy, ...] = ()
     """Those that were estimated, the most effective first."""
     verified: Verified | None = None
-    """The last real run."""
+    """The real run that decides: that of the largest batch that lived; the last one where all died."""
     runs: tuple[Verified, ...] = ()
     """All real runs, in their order."""
     assumed: tuple[str, ...] = ()

@@ -50,7 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--probe", action="store_true", help="run small real steps in a child as well, and extrapolate")
     parser.add_argument(
-        "--verify", action="store_true", help="run the largest batch once, in a child held to the limit"
+        "--verify",
+        action="store_true",
+        help="run the largest batch in a child held to the limit, then larger or smaller ones",
     )
     parser.add_argument(
         "--remedies",
@@ -218,7 +220,7 @@ def _measured(request: dict[str, Any], there: Available, until_s: float, progres
 
 
 def _verified(request: dict[str, Any], step: StepPeak, there: Available, until_s: float, progress: Tick) -> StepPeak:
-    """The largest batch, run once under the limit; where it dies, a little less."""
+    """The largest batch, run under the limit, and those around it."""
     from crashcart.cli.fit_trial import confirmed
 
     assert there.limit_bytes is not None
@@ -229,16 +231,17 @@ def _verified(request: dict[str, Any], step: StepPeak, there: Available, until_s
         return replace(step, assumed=(*step.assumed, f"not verified: {error} {error.help}"))
     died = [f"a real step at batch {each.batch} died: {each.how}" for each in runs if not each.lived]
     said = (*died, lacking) if lacking else died
-    most, larger = _largest_after(runs, step), step.larger_may_fit and not died
+    most, larger = _largest_after(runs, step), not died and (step.larger_may_fit or len(runs) > 1)
     step = replace(step, largest_batch=most, larger_may_fit=larger)
-    return replace(step, verified=runs[-1], runs=runs, assumed=(*step.assumed, *said))
+    decides = max((each for each in runs if each.lived), key=lambda each: each.batch, default=runs[-1])
+    return replace(step, verified=decides, runs=runs, assumed=(*step.assumed, *said))
 
 
 def _largest_after(runs: Sequence[Verified], step: StepPeak) -> int | None:
     """The largest batch that lived. Where none did, nobody knows it, unless one of 1 died, or none was estimated to fit."""
     lived = [each.batch for each in runs if each.lived]
     if lived:
-        sought = step.largest_batch is not None or len(lived) < len(runs)
+        sought = step.largest_batch is not None or len(runs) > 1
         return max(lived) if sought else None
     return 0 if step.largest_batch == 0 or any(each.batch == 1 for each in runs) else None
 

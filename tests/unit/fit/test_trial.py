@@ -170,14 +170,16 @@ def test_a_step_that_exceeds_the_device_is_told_with_its_words(request_for: Any)
 @pytest.mark.parametrize(
     ("lives", "asked", "tried"),
     [
-        (100, 100, [100]),
+        (100, 100, [100, 118]),
         (80, 100, [100, 90, 80]),
         (50, 200, [100, 90, 80]),
         (85, 85, [100, 90, 85]),
-        (9, 9, [100, 90, 80, 9]),
+        (9, 9, [100, 90, 80, 9, 44, 26]),
+        (130, 100, [100, 118, 139]),
+        (10_000, 100, [100, 118, 139, 164, 193, 228]),
     ],
 )
-def test_a_batch_that_dies_is_lowered_twice_and_to_the_asked_one(
+def test_runs_go_on_until_one_lives_and_one_that_is_near_dies(
     monkeypatch: pytest.MonkeyPatch, lives: int, asked: int, tried: list[int]
 ) -> None:
     def run(_: Any, batch: int, limit_bytes: int, *rest: Any) -> Verified:

@@ -77,6 +77,17 @@ def test_what_lived_fits(monkeypatch: pytest.MonkeyPatch, high_bytes: int, large
     assert " fits" in title(step)
 
 
+def test_the_largest_that_lived_counts_and_more_may_fit_where_none_died(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = answered(monkeypatch, 64, 900, 70, {70: True, 83: True, 98: False})
+    assert (step.largest_batch, step.larger_may_fit) == (83, False)
+    assert step.verified is not None and (step.verified.batch, step.verified.lived) == (83, True)
+    assert any(each.startswith("a real step at batch 98 died") for each in step.assumed)
+    open_end = answered(monkeypatch, 64, 900, 70, {70: True, 83: True})
+    assert (open_end.largest_batch, open_end.larger_may_fit) == (83, True)
+    assert open_end.assumed[-1] == "batch 98 could not be tried: not known"
+    assert not answered(monkeypatch, 64, 900, 70, {70: True}).larger_may_fit
+
+
 def test_without_a_run_that_tells_the_estimate_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answered(monkeypatch, 64, 900, 70, {}).fits is True
     assert answered(monkeypatch, 64, 1050, 60, {60: True}).fits is None
