@@ -259,6 +259,8 @@ def _request(arguments: argparse.Namespace, there: Available) -> dict[str, Any]:
 
     if arguments.batch < 1:
         raise UsageError(f"received --batch {arguments.batch}; expected 1 or more")
+    if not arguments.timeout > 0:
+        raise UsageError(f"received --timeout {arguments.timeout:g}; expected seconds, more than 0")
     target = read_target(arguments.target)
     return {
         "file": target.place,

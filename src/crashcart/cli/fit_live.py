@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 from crashcart.cli.fit import PHASES, judged
@@ -44,7 +45,7 @@ class Question:
 
     def check(self) -> None:
         """UsageError for what cannot be meant."""
-        if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
+        if isinstance(self.batch, bool) or not isinstance(self.batch, Integral) or self.batch < 1:
             raise UsageError(f"received batch_size={self.batch!r}; expected a whole number, 1 or more")
         if self.phase not in PHASES:
             raise UsageError(f"received phase={self.phase!r}; expected one of {', '.join(PHASES)}")
@@ -89,7 +90,7 @@ def _stepped(model: Any, data: Any, question: Question, there: Available) -> Ste
     from crashcart.probe.tensorflow_live import load_live
 
     request = {
-        "batch": question.batch,
+        "batch": int(question.batch),
         "phase": question.phase,
         "shapes": None if question.shapes is None else [list(each) for each in question.shapes],
         "target": there.target,

@@ -38,6 +38,7 @@ _UNUSED = "unused "
 _LEAST_CHUNK_BYTES = 256
 _HOST_MISSING = "the figure of the host could not be had ({}); that of TensorFlow's allocator is compared instead"
 _CUT = "the search for the largest batch was ended after {}: {}"
+_FIXED = "the model takes batches of {} alone, as its input says (batch_shape): no other was looked at"
 _WAITS = "above batch {} it would take more if there were more: held to this memory, operations wait until others free theirs"
 
 
@@ -45,6 +46,7 @@ class Estimator:
     """One model's step. Made where the model may be traced; what comes after needs the trace alone."""
 
     def __init__(self, model: Any, given: Any, request: dict[str, Any], say: Say) -> None:
+        from crashcart.probe.tensorflow_inputs import fixed_batch
         from crashcart.probe.tensorflow_passes import traced
         from crashcart.probe.tensorflow_specs import described
         from crashcart.probe.tensorflow_twin import passes_of
@@ -53,10 +55,13 @@ class Estimator:
         self._cores = usable_cores()
         self._began_s = time.monotonic()
         say(TRACING)
+        self._fixed = fixed_batch(model)
+        self._batch = self._fixed or request["batch"]
         batch = described(model, given, request["phase"], request["shapes"])
         self._layers, self._optimizers = _layer_names(model), _optimizer_names(model)
-        self._trace = traced(model, batch.specs, request["phase"], passes_of(model), request["batch"])
-        self._assumed = (*batch.assumed, *self._trace.notes)
+        self._trace = traced(model, batch.specs, request["phase"], passes_of(model), self._batch)
+        fixed = [_FIXED.format(self._fixed)] if self._fixed else []
+        self._assumed = (*batch.assumed, *self._trace.notes, *fixed)
 
     def step(self) -> StepPeak:
         """The estimate, with the largest batch that fits."""
@@ -65,7 +70,7 @@ class Estimator:
     def estimated(self) -> StepPeak:
         """The estimate at the asked batch."""
         self._say("estimating")
-        step = self.at(self._request["batch"])
+        step = self.at(self._batch)
         return replace(step, seconds=time.monotonic() - self._began_s)
 
     def searched(self, step: StepPeak) -> StepPeak:
@@ -73,6 +78,8 @@ class Estimator:
         limit_bytes, compared = self._request["available_bytes"], step.compared
         if limit_bytes is None or compared is None:
             return step
+        if self._fixed is not None:
+            return replace(step, largest_batch=step.batch if compared.high_bytes <= limit_bytes else 0)
         self._say(SEARCHING)
         began_s = time.monotonic()
         until_s = end_of_search_s(step.seconds or 0.0, self._request.get("until_s"))

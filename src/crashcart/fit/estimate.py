@@ -60,9 +60,11 @@ _BY_DATA = "whose size depends on the data were taken as large as the batch"
 _UNTOLD = "whose size the trace does not tell were taken as large as what they are made of"
 MIB = 1 << 20
 # What `python -m bench.fit.bounds` says, which compares the estimates with true peaks of 23 models of 16 families: 2.2 standard
-# deviations of their ratio. With bounds from other families alone the truth was above in 1 of 92 rows.
+# deviations of their ratio. With bounds from other families alone the truth was above in 1 of 92 rows. To train, the upper one is
+# wider than that (1.10): of 18 models outside of the zoo the worst of five steps was above 1.10 times the figure for two, at 1.13
+# (attention with dropout) and 1.14 times it (clipped gradients with an average of the weights).
 BELOW = {"train": 0.91, "evaluate": 0.95, "predict": 0.95}
-ABOVE = {"train": 1.10, "evaluate": 1.05, "predict": 1.05}
+ABOVE = {"train": 1.15, "evaluate": 1.05, "predict": 1.05}
 # Steps in 16 bits: of four models the truth was 0.77, 0.97, 1.0 and 1.0 of the figure. Gradients of convolutions take 4 to 20
 # times as long as in 32 bits, and how many of them run at a time decides.
 BELOW_SHORT = {"train": 0.75, "evaluate": 0.85, "predict": 0.85}

@@ -23,6 +23,15 @@ def known_inputs(model: Any) -> Any:
     return built_inputs(model, []) if known is None else known
 
 
+def fixed_batch(model: Any) -> int | None:
+    """The one batch that the model takes (`keras.Input(batch_shape=(16, 8))`); None where it takes any."""
+    import tensorflow as tf
+
+    known = symbolic_inputs(model)
+    firsts = {each.shape[0] for each in tf.nest.flatten(known) if each.shape} if known is not None else set()
+    return next((int(each) for each in firsts if each is not None), None)
+
+
 def built_inputs(model: Any, assumed: list[str]) -> Any:
     """The inputs of a model that Keras cannot draw, by the shapes that it was built with when it was called first."""
     import tensorflow as tf

@@ -90,8 +90,14 @@ def parted(made: Any) -> tuple[Any, Any]:
     if isinstance(made, (tuple, list)) and len(made) == 2:
         return made[0], made[1]
     if isinstance(made, (tuple, list)) and len(made) == 3:
-        return made[0], (made[1], made[2])
+        return made[0], made[1] if _gives_batches(made[1]) else (made[1], made[2])
     return made, None
+
+
+def _gives_batches(given: Any) -> bool:
+    """Whether it is a dataset, so that what follows it is none of its targets but another one, to validate with."""
+    named = {each.__name__ for each in type(given).__mro__}
+    return hasattr(given, "element_spec") or "PyDataset" in named or is_generator(given)
 
 
 def first_batch(given: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -140,7 +141,8 @@ def _check_batched(model: Any, inputs: Any) -> None:
     """Raise where the dataset gives single examples. Keras itself adds a last dimension of 1 that is missing."""
     import tensorflow as tf
 
-    flat, known = tf.nest.flatten(inputs), tf.nest.flatten(known_inputs(model))
+    told = known_inputs(model)
+    flat, known = tf.nest.flatten(inputs), [] if told is None else tf.nest.flatten(told)
     if len(flat) != len(known):
         return
     wanted = [tf.TensorShape(each.shape) for each in known]
@@ -189,7 +191,12 @@ def _without_batch(example: Any) -> Any:
         return _open_batch(spec)
     array = example if hasattr(example, "shape") and hasattr(example, "dtype") else np.asarray(example)
     if not array.shape:
-        raise SpecsNeededError("the example batch has a number where an array is expected", "Give whole batches.")
+        what = "number" if isinstance(example, Number) else type(example).__name__
+        raise SpecsNeededError(
+            f"a {what} came with the model where an array of examples is expected",
+            "Return the model alone, or with one dataset, example batch or TensorSpecs: `return model, dataset`.",
+            _LIVE,
+        )
     kind = tf.as_dtype(array.dtype)
     # Keras turns arrays of floats into its own float type.
     return tf.TensorSpec([None, *array.shape[1:]], tf.float32 if kind is tf.float64 else kind)
@@ -337,7 +344,8 @@ def _losses(model: Any) -> Any:
 def _target(output: Any, loss: Any) -> Any:
     import tensorflow as tf
 
-    like, sparse = tf.TensorSpec(list(output.shape)), tf.TensorSpec(list(output.shape)[:-1], tf.int32)
+    shape = [None, *output.shape[1:]] if output.shape else []
+    like, sparse = tf.TensorSpec(shape), tf.TensorSpec(shape[:-1], tf.int32)
     name = loss if isinstance(loss, str) else str(getattr(loss, "name", None) or getattr(loss, "__name__", ""))
     if "sparse" in name:
         return sparse

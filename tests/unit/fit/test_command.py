@@ -148,6 +148,8 @@ def test_bad_input_is_told_with_the_next_thing_to_do(
     ("extra", "says"),
     [
         (("--batch", "0"), "--batch 0"),
+        (("--timeout", "-1"), "--timeout -1"),
+        (("--timeout", "nan"), "--timeout nan"),
         (("--shape", "a,b"), "--shape 'a,b'"),
         (("--memory", "much"), "much"),
         (("--gpu", "A100"), "A100-40G, A100-80G"),

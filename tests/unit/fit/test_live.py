@@ -43,6 +43,26 @@ def test_the_largest_batch_alone(model: Any) -> None:
     assert cc.largest_batch(model, memory=1000, target="device") == 0
 
 
+def test_a_model_of_one_batch_is_estimated_at_that_one() -> None:
+    import keras
+
+    fixed = keras.Sequential([keras.Input(batch_shape=(16, 4)), keras.layers.Dense(3)])
+    fixed.compile("adam", "mse")
+    found = cc.fit(fixed, 8, memory="64M", target="device")
+    assert (found.step.batch, found.largest_batch) == (16, 16)
+    assert any("batches of 16 alone" in each for each in found.step.assumed)
+    assert cc.largest_batch(fixed, memory="64M", target="device") == 16
+    assert cc.largest_batch(fixed, memory=1000, target="device") == 0
+
+
+def test_numbers_of_numpy_are_numbers(model: Any) -> None:
+    import numpy as np
+
+    assert cc.fit(model, np.int64(8), memory="64M", target="device").step.batch == 8  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="whole number"):
+        cc.fit(model, True)
+
+
 @pytest.mark.parametrize(("there_bytes", "says"), [(None, "how much memory"), (1000, "in the time of the search")])
 def test_no_largest_batch_is_told_with_its_reason(
     monkeypatch: pytest.MonkeyPatch, there_bytes: int | None, says: str

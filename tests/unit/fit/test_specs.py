@@ -101,6 +101,30 @@ def test_a_dataset_of_single_examples_is_told_from_one_of_batches(kinds: Any) ->
     assert batch_specs(model, single.batch(3), "train")
 
 
+def test_a_dataset_says_what_a_model_that_is_not_built_takes(kinds: Any) -> None:
+    import tensorflow as tf
+
+    parts = tf.zeros((20, 8)), tf.zeros((20,), tf.int32)
+    dataset = tf.data.Dataset.from_tensor_slices(parts).batch(10)
+    assert shapes(batch_specs(kinds.Net(), dataset, "train")) == (((None, 8), "float32"), ((None,), "int32"))
+
+
+def test_a_second_dataset_is_no_target(kinds: Any) -> None:
+    from crashcart.probe.tensorflow_load import parted
+
+    model, dataset = kinds.weighted()
+    assert parted((model, dataset, dataset.take(1))) == (model, dataset)
+    x, y = object(), object()
+    assert parted((model, x, y)) == (model, (x, y))
+
+
+@pytest.mark.parametrize(("given", "named"), [(64, "a number"), ("x", "a str"), (object(), "a object")])
+def test_what_is_no_batch_is_named(kinds: Any, given: Any, named: str) -> None:
+    with pytest.raises(SpecsNeededError, match=f"{named} came with the model") as caught:
+        batch_specs(kinds.Net(), given, "train")
+    assert "return model, dataset" in caught.value.help and "cc.fit" in caught.value.live_help
+
+
 def test_shapes_that_do_not_match_are_refused(kinds: Any) -> None:
     with pytest.raises(SpecsNeededError, match="2 inputs, and 1 shapes") as caught:
         batch_specs(kinds.lists(), None, "train", [(8, 8, 3)])
