@@ -229,12 +229,11 @@ def _verified(request: dict[str, Any], step: StepPeak, there: Available, until_s
         runs, lacking = confirmed(request, step.largest_batch or step.batch, there.limit_bytes, left_s, progress)
     except CannotCheckError as error:
         return replace(step, assumed=(*step.assumed, f"not verified: {error} {error.help}"))
-    died = [f"a real step at batch {each.batch} died: {each.how}" for each in runs if not each.lived]
-    said = (*died, lacking) if lacking else died
-    most, larger = _largest_after(runs, step), not died and (step.larger_may_fit or len(runs) > 1)
+    lived = all(each.lived for each in runs)
+    most, larger = _largest_after(runs, step), lived and (step.larger_may_fit or len(runs) > 1)
     step = replace(step, largest_batch=most, larger_may_fit=larger)
     decides = max((each for each in runs if each.lived), key=lambda each: each.batch, default=runs[-1])
-    return replace(step, verified=decides, runs=runs, assumed=(*step.assumed, *said))
+    return replace(step, verified=decides, runs=runs, assumed=(*step.assumed, *([lacking] if lacking else [])))
 
 
 def _largest_after(runs: Sequence[Verified], step: StepPeak) -> int | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crashcart.step import Bounds, HeldTensor, Remedy, StepPeak
+from crashcart.step import Bounds, HeldTensor, Remedy, StepPeak, Verified
 from crashcart.units import duration, size
 
 KINDS = {
@@ -187,14 +187,20 @@ def agreement(step: StepPeak) -> str:
 
 
 def verified(step: StepPeak) -> str:
-    """What a real run under the limit did; empty where there was none."""
+    """What real runs under the limit did, the one that decides first; empty where there was none."""
     run = step.verified
     if run is None:
         return ""
     peak_words = f", {size(run.peak_bytes)} at its peak" if run.peak_bytes is not None else ""
     how = f" ({run.how})" if run.how else ""
     end = "lived" if run.lived else "died: take less"
-    return f"a real step at batch {run.batch}, held to {size(run.limit_bytes)}, {end}{peak_words}{how}"
+    others = (f"; batch {each.batch} {_ended(each)}" for each in step.runs if each != run)
+    decides = f"a real step at batch {run.batch}, held to {size(run.limit_bytes)}, {end}{peak_words}{how}"
+    return decides + "".join(others)
+
+
+def _ended(run: Verified) -> str:
+    return "lived" if run.lived else f"died ({run.how})" if run.how else "died"
 
 
 def glance(step: StepPeak) -> Iterator[tuple[str, str, str]]:
