@@ -19,7 +19,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-from bench.data.clean_images import turbo
+from bench.data.clean_images import tensorflow, turbo
 from bench.data.sample import Sample, clean, of_bytes
 
 CLASSES = 10
@@ -37,8 +37,10 @@ def _masked(data: bytes) -> bytes:
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
-def examples(seed: int, count: int = 20, label: int | None = None, **more: Sequence[float]) -> list[bytes]:
-    """Serialized Examples with a picture, a label, a weight and a name."""
+def examples(
+    seed: int, count: int = 20, label: int | None = None, images: Sequence[bytes] | None = None, **more: Sequence[float]
+) -> list[bytes]:
+    """Serialized Examples with a picture (one for each where they are given), a label, a weight and a name."""
     import tensorflow as tf
 
     chance = random.Random(seed)
@@ -49,7 +51,7 @@ def examples(seed: int, count: int = 20, label: int | None = None, **more: Seque
 
     def example(number: int) -> bytes:
         features = {
-            "image": feature("bytes", [image[:200] + bytes([number])]),
+            "image": feature("bytes", [image if images is None else images[number]]),
             "label": feature("int64", [chance.randrange(CLASSES) if label is None else label]),
             "weight": feature("float", more.get("weight", [chance.random()])), "name": feature("bytes", [b"x" * (number % 5)]),
         }  # fmt: skip
@@ -61,6 +63,31 @@ def examples(seed: int, count: int = 20, label: int | None = None, **more: Seque
 def records(seed: int) -> bytes:
     """A whole TFRecord file."""
     return b"".join(map(record, examples(seed)))
+
+
+def _of_values(values: Callable[[random.Random], Sequence[bytes]]) -> Callable[[int], bytes]:
+    """Records whose pictures are something else."""
+
+    def made(seed: int) -> bytes:
+        found = values(random.Random(seed))
+        return b"".join(map(record, examples(seed, len(found), images=found)))
+
+    return made
+
+
+def _keys(chance: random.Random) -> Sequence[bytes]:
+    """Random bytes, some of which begin with the letters of a format."""
+    starts = (b"", b"BM", b"\xff\xd8", b"GIF", b"RIFF", b"\x89PN")
+    return [start + chance.randbytes(30) for start in starts * 4]
+
+
+def _png(chance: random.Random) -> bytes:
+    return tensorflow("encode_png")(chance.randrange(1000))
+
+
+def _sentences(chance: random.Random) -> Sequence[bytes]:
+    words = " ".join(chance.choices(WORDS, k=9)).encode()
+    return [start + words for start in (b"BMW ", b"GIF89a: ", b"RIFF and WEBP: ", b"PNG ") * 4]
 
 
 def _by_tensorflow(compression: str) -> Callable[[Any, int], None]:
@@ -218,6 +245,9 @@ def _records() -> list[Sample]:
         clean("TFRecord", "TFRecord by description", ".tfrec", of_bytes(records)),
         clean("TFRecord", "TFRecord, shard", ".tfrecord-00003-of-00010", of_bytes(records)),
         clean("TFRecord", "TFRecord, no extension", "", of_bytes(records)),
+        clean("TFRecord", "TFRecord of PNG", ".tfrecord", of_bytes(_of_values(lambda chance: [_png(chance)] * 5))),
+        clean("TFRecord", "TFRecord, keys of random bytes", ".tfrecord", of_bytes(_of_values(_keys))),
+        clean("TFRecord", "TFRecord of sentences", ".tfrecord", of_bytes(_of_values(_sentences))),
         clean("TFRecord", "TFRecord of sequences", ".tfrecord", of_bytes(_sequences)),
         clean("TFRecord", "TFRecord, not of Examples", ".tfrecord", raw, "not-an-example"),
     ]

@@ -65,12 +65,31 @@ def _records() -> list[Sample]:
             _joined(lambda seed: [*examples(seed, 9), *examples(seed, 1, weight=[float("nan")])]),
         ),
         made("TFRecord, a feature of another type", "schema-drift", _joined(_retyped)),
+        made(
+            "TFRecord, pictures cut short", "truncated", _joined(lambda seed: _pictures(seed, lambda data: data[:-300]))
+        ),
+        made(
+            "TFRecord, garbage in place of pictures",
+            "truncated not-decodable",
+            _joined(lambda seed: _pictures(seed, lambda data: data[:4] + b"garbage" * (seed % 9))),
+        ),
+        made(
+            "TFRecord, a web page among pictures",
+            "schema-drift",
+            _joined(lambda seed: _pictures(seed, lambda _: PAGE, 1)),
+        ),
         made("JPEG named TFRecord", "wrong-extension", turbo()),
     ]
 
 
 def _joined(messages: Callable[[int], list[bytes]]) -> Callable[[int], bytes]:
     return lambda seed: b"".join(map(record, messages(seed)))
+
+
+def _pictures(seed: int, change: Callable[[bytes], bytes], count: int = 20) -> list[bytes]:
+    """Examples of which so many have another picture."""
+    image = turbo()(seed)
+    return examples(seed, images=[change(image)] * count + [image] * (20 - count))
 
 
 def _unparsed(seed: int) -> list[bytes]:

@@ -2,7 +2,7 @@
 
 python -m bench.data.speed [--write] [--rounds N] [--scale F]
 
-Covers: JPEG as photographs are (about 500 × 375, 50 to 110 KB), small JPEG (64 × 64), TFRecord files with such photographs; whole
+Covers: JPEG as photographs are (about 500 × 375, 50 to 110 KB), small JPEG (64 × 64), TFRecord files with raw pixels and with such photographs; whole
 commands with their start, the start alone (ten files), and the part without it where a program can tell it; how many damaged files of
 the same kind each finds. All files lie in the page cache.
 Does not cover: all kinds of damage (`python -m bench.data`). Times mean something only while nothing else runs.
@@ -106,6 +106,14 @@ RECORDS = (
     ),
 )
 
+PICTURES = (
+    _ours("crashcart data", 2),
+    _ours("crashcart data, one core", 1),
+    Contender(
+        "TFRecordDataset, pictures decoded", "checksums, Examples, pictures; names nothing", _program("tf_records", "decode"), counts=False
+    ),
+)  # fmt: skip
+
 
 def main() -> int:
     parser = argparse.ArgumentParser("bench.data.speed")
@@ -118,7 +126,7 @@ def main() -> int:
         parts, ahead = _sections(root, options.rounds, options.scale)
         gigabytes = crc_speed(root / "records", options.rounds)
     parts.append(
-        f"TFRecord, one core, one process, from the page cache (lengths, both CRC32C of each record, each Example parsed): "
+        f"TFRecord, one core, one process, from the page cache (lengths, both CRC32C of each record, each Example parsed, no pictures inside): "
         f"{spread(gigabytes, 'GB/s')}. Aim: ≥ {CRC_AIM:.0f} GB/s."
     )
     parts.append(
@@ -135,10 +143,12 @@ def main() -> int:
 def _sections(root: Path, rounds: int, scale: float) -> tuple[list[str], bool]:
     write_images(root / "photographs", int(_PHOTOGRAPHS * scale), 500, 375)
     write_images(root / "small", int(_SMALL * scale), 64, 64)
-    write_records(root / "records", root / "photographs", int(_SHARD_RECORDS * scale))
+    write_records(root / "records", None, int(_SHARD_RECORDS * scale))
+    write_records(root / "pictures", root / "photographs", int(_SHARD_RECORDS * scale))
     parts, ahead = [], True
     for title, name, contenders in (
-        ("JPEG, 500 × 375", "photographs", IMAGES), ("JPEG, 64 × 64", "small", IMAGES), ("TFRecord", "records", RECORDS),
+        ("JPEG, 500 × 375", "photographs", IMAGES), ("JPEG, 64 × 64", "small", IMAGES),
+        ("TFRecord, raw pixels", "records", RECORDS), ("TFRecord, JPEG inside", "pictures", PICTURES),
     ):  # fmt: skip
         timed = measure(root / name, contenders, rounds)
         finds = _finds(contenders, root / name, root / f"{name}-damaged")
@@ -155,7 +165,7 @@ def _sections(root: Path, rounds: int, scale: float) -> tuple[list[str], bool]:
 
 def _finds(contenders: Sequence[Contender], folder: Path, damaged: Path) -> list[str]:
     """How many damaged files each of them finds, of those that are made from the files that it was timed with."""
-    if contenders is RECORDS:
+    if contenders is not IMAGES:
         damaged_records(damaged, folder)
         count = sum(others.raises(others.iterate, each) for each in damaged.iterdir())
     else:

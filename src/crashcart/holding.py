@@ -21,7 +21,7 @@ ALIKE = 0.7
 LEAST_SHARE, MOST_SHARE = 0.3, 1.5
 """A name that holds less of the growth than this is told beside it, and not as its cause; one that is said to hold more than
 there is holds what others hold, too: views of one array, say."""
-_BOUND = re.compile(r"max(?:len|size)[ =](\d+)")
+_BOUND = re.compile(r"max(?:len|size)[ =](\d+)|(\d+) slots")
 _TENSORS = ("Tensor", "Variable", "Gradient", "IndexedSlices", "Tape")
 _ARRAYS = ("ndarray", "DataFrame", "Series", "Image", "matrix", "bytes", "array")
 _BUILT = (
@@ -80,9 +80,9 @@ class Holding:
 
 
 def bound_of(kept: Kept) -> int | None:
-    """How many elements it takes at most, where it says so."""
+    """How many elements it takes at most, where it says so: by a `maxlen`, or by its slots, of which some were empty."""
     found = _BOUND.search(kept.kind)
-    return int(found.group(1)) if found else None
+    return int(found.group(found.lastindex or 0)) if found else None
 
 
 def is_cache(kept: Kept) -> bool:

@@ -32,7 +32,8 @@ KINDS: Mapping[str, str] = {
     "zero-bytes": "The file is empty.",
     "wrong-extension": "The content is of another format than the name says.",
     "unknown-format": "Neither the name nor the content says what this is.",
-    "not-checked": "It was not checked: a library is not installed, it needs a key, or the process that checked it was ended.",
+    "not-checked": "It was not checked: there is no check of its kind, it needs a key, or the process that checked it was ended.",
+    "no-library": "It was not checked: the library that reads its format is not installed, or does not load.",
     "not-fetched": "The file could not be fetched: the connection failed, or the cluster that was to check it.",
     # Any format.
     "truncated": "The file ends before its content does.",

@@ -16,12 +16,15 @@ INFINITE = -1
 TOGETHER = "together"
 """The name of a root that is no stage: its inputs are datasets whose iterators are alive at the same time."""
 
+TENSOR_SOURCES = frozenset({"tensor_slices", "tensors", "sparse_tensor_slice"})
+NAMES = "string[]"
+"""The spec of the names of files, which every reader of files holds as a tensor."""
 
 LEAST_SHARE = 0.8
 """Of what is said to be held. Of 36 pipelines three held less than that share of it: they map with Python functions, or cache
 batches of tens of megabytes."""
-UNSURE = frozenset({"unique"})
-"""Stages whose figure is what they hold if all elements differ: it may be far less, so no kill is certain because of it."""
+BUILT = "built"
+"""The name of the row of what the process took while the dataset was built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,10 @@ class Function:
     """The user's own line, `train.py:12`."""
     dataset: Stage | None = None
     """The dataset that it returns, where it returns one (interleave, flat_map)."""
+    constant_bytes: int = 0
+    """Arrays that became part of its graph, functions that it calls included."""
+    opened_bytes: int | None = None
+    """Of one that returns a dataset: the tensors that this dataset holds; None where nobody could tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,17 @@ class Stage:
         """The tree with each stage changed, the lowest first; what functions hold stays."""
         return change(replace(self, inputs=tuple(each.changed(change) for each in self.inputs)))
 
+    def tensor_sources(self) -> Iterator[Stage]:
+        """Sources that hold tensors; not those inside of functions."""
+        yield from (each for each in self.walk() if each.name in TENSOR_SOURCES)
+
+    def opens_arrays(self) -> bool:
+        """Whether functions open datasets of tensors that are more than names of files."""
+        within = (each.dataset for stage in self.walk() for each in stage.functions if each.dataset is not None)
+        return any(
+            any(each.spec != NAMES for each in dataset.tensor_sources()) or dataset.opens_arrays() for dataset in within
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -132,6 +150,8 @@ class Settings:
     """Whether TensorFlow makes a map parallel by itself."""
     inject_prefetch: bool = True
     """Whether TensorFlow adds a prefetch at the end by itself."""
+    rewritten: bool = True
+    """Whether TensorFlow writes the pipeline's graph anew before it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +203,8 @@ class Held:
     """shuffle(12000)"""
     name: str
     kind: str
-    """buffer, cache, calls (results and temporaries of functions), batch (inputs and copy), reader, tensors, consumer, process"""
+    """buffer, cache, calls (results and temporaries of functions), batch (inputs and copy), reader, tensors, state, consumer,
+    process"""
     bytes: int
     high_bytes: int
     element_bytes: int | None = None
@@ -191,6 +212,9 @@ class Held:
     depth: int = 0
     """How many interleaves it is inside of."""
     note: str | None = None
+    low_bytes: int | None = None
+    """What it holds at the least, where `bytes` is only what it may come to: if all elements of unique() differ, if a dataset
+    of unknown length has enough to fill the buffer. No kill is certain because of the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +235,13 @@ class PipelineMemory:
 
     pipeline: Pipeline
     rows: tuple[Held, ...]
-    """Outermost stage first."""
+    """Outermost stage first; what was built before is the last."""
     held_bytes: int
-    """What the process grows by, over the moment before the iterator is made, with a slow consumer and all buffers full."""
+    """What the process grows by from before the dataset is built, with a slow consumer and all buffers full: all rows."""
     high_bytes: int
     """The same with autotune's largest values, the largest elements and the heap's slack."""
     built_bytes: int | None = None
-    """What the process had grown by before that, while the dataset was built: arrays, and tensors made of them."""
+    """Of it, what the process grows by before the iterator is made, while the dataset is built: arrays, and tensors of them."""
     unknown: tuple[str, ...] = ()
     """Stages whose share is not known, and is not in the figures: a lower bound then."""
     available_bytes: int | None = None
@@ -239,20 +263,15 @@ class PipelineMemory:
     assumed: tuple[str, ...] = ()
 
     @property
-    def needed_bytes(self) -> int:
-        """With what was built before."""
-        return self.held_bytes + (self.built_bytes or 0)
+    def grown_bytes(self) -> int:
+        """Without what was built before: the growth over the moment before the iterator is made."""
+        return self.held_bytes - (self.built_bytes or 0)
 
     @property
-    def needed_high_bytes(self) -> int:
-        """With what was built before, at worst."""
-        return self.high_bytes + (self.built_bytes or 0)
-
-    @property
-    def needed_low_bytes(self) -> int:
-        """With what was built before, at the least."""
-        unsure = sum(each.bytes for each in self.rows if each.name in UNSURE)
-        return int(LEAST_SHARE * (self.held_bytes - unsure)) + (self.built_bytes or 0)
+    def low_bytes(self) -> int:
+        """What is held at the least."""
+        unsure = sum(each.bytes - each.low_bytes for each in self.rows if each.low_bytes is not None)
+        return int(LEAST_SHARE * (self.grown_bytes - unsure)) + (self.built_bytes or 0)
 
     @property
     def fits(self) -> bool | None:
@@ -261,9 +280,19 @@ class PipelineMemory:
             return False
         if self.available_bytes is None:
             return None
-        if self.needed_low_bytes > self.available_bytes:
+        if self.low_bytes > self.available_bytes:
             return False
-        return True if self.needed_high_bytes <= self.available_bytes and not self.unknown else None
+        return True if self.high_bytes <= self.available_bytes and not self.unknown else None
+
+    @property
+    def room_for(self) -> int | None:
+        """How many elements of the largest stage there is memory for, where nobody knows how many will come."""
+        row = self.largest
+        if row is None or row.low_bytes is None or self.available_bytes is None or not row.count:
+            return None
+        if row.name == "unique" or row.low_bytes >= row.bytes or self.held_bytes <= self.available_bytes:
+            return None
+        return max(0, (self.available_bytes - (self.held_bytes - row.bytes)) * row.count // row.bytes)
 
     @property
     def largest(self) -> Held | None:

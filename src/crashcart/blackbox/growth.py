@@ -18,7 +18,7 @@ from crashcart.blackbox.growth_processes import limit_bytes, unwatched, watched
 from crashcart.blackbox.growth_series import after_of, looks_of, series_of
 from crashcart.blackbox.growth_steps import Chosen, Phases, is_too_fast, phases
 from crashcart.growth import Filling, Growth, Kept, Made, Retraced, Site, Steps
-from crashcart.units import duration
+from crashcart.units import duration, plural
 
 Record = dict[str, Any]
 _NO_STEPS = (
@@ -138,10 +138,12 @@ def _lacking(book: _Book, found: Phases) -> Mapping[str, str]:
     lacking = {str(each["what"]): str(each["why"]) for each in records if each.get("kind") == "leak-lack"}
     forks = max((int(each.get("forks", 0)) for each in records if each.get("kind") == "leak-end"), default=0)
     if forks:
-        lacking["children"] = f"the program forked {forks} times; only its first process was watched"
+        lacking["children"] = f"the program forked {plural(forks, 'time')}; only its first process was watched"
     if chosen is None:
         none = _TOO_FAST if is_too_fast(book.keys, book.looks) else _no_steps(book.looks, lacking)
-        lacking["steps"] = f"the work was done by {forks} forked children, which are not watched" if forks else none
+        lacking["steps"] = (
+            f"the work was done by {plural(forks, 'forked child', 'forked children')}, not watched" if forks else none
+        )
     elif chosen.steps.count < 3:
         lacking["steps"] = f"the program ended after {chosen.steps.count} steps"
     if not book.looks:

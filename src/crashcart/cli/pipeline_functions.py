@@ -26,7 +26,7 @@ class Piped(Explained):
 
     @property
     def held_bytes(self) -> int:
-        """What the process grows by with a slow consumer, once all buffers are full."""
+        """What the process grows by with a slow consumer, once all buffers are full, and with what was built before."""
         return self.memory.held_bytes
 
     @property

@@ -40,8 +40,8 @@ def content_damaged(survey: Survey) -> Iterator[Finding]:
 
     ## How we know
 
-    Every file was decoded as a whole, every checksum in it was computed again, members of archives included. With
-    `--quick`, structure and checksums alone were looked at.
+    Every file was decoded as a whole, every checksum in it was computed again, members of archives and pictures inside
+    of records included. With `--quick`, structure and checksums alone were looked at.
 
     ## What to do
 

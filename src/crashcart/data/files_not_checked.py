@@ -18,8 +18,12 @@ KINDS = {
     ),
     "not-checked": Words(
         "could not be checked", "could not be checked",
-        ("pip install 'crashcart[data]' brings the libraries", "where a process was killed: `--workers 1` takes less memory"),
+        ("convert them, where training reads them; where a process was killed, `--workers 1` takes less memory",),
         Cause.UNKNOWN,
+    ),
+    "no-library": Words(
+        "need a library that is not here", "needs a library that is not here",
+        ("pip install 'crashcart[data]' brings the libraries",), Cause.UNKNOWN,
     ),
     "encrypted": Words("need a password", "needs a password", ("unpack them, then check the folder",), Cause.UNKNOWN),
     "not-fetched": Words(
@@ -46,7 +50,7 @@ def files_not_checked(survey: Survey) -> Iterator[Finding]:
 
     ## What to do
 
-    Nothing, where training does not read them. Install the library that the finding names; go on with an interrupted
+    Nothing, where training does not read them. Install the library, where the finding names one; go on with an interrupted
     run by the same command: what is done is kept. `--label NAME` says where labels are; `--label 3` takes the third column
     of a table.
     """

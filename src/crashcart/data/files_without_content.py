@@ -24,7 +24,8 @@ def files_without_content(survey: Survey) -> Iterator[Finding]:
     ## What it means
 
     An empty file is mostly left by a copy or a program that was interrupted, or by a full disk. A decoder fails on
-    it; a reader of records or tables gives no element for it and says nothing.
+    it; a reader of records or tables gives no element for it and says nothing. A shard of records may be empty on
+    purpose, as a program with more shards than records writes it: that is a risk, and no damage.
 
     ## How we know
 

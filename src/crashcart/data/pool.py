@@ -43,9 +43,9 @@ _START_S = 120.0
 _MOST_TRIES = 2
 HEAVY_BYTES = 4 << 20
 """Files of this size take longer than a process takes to start."""
-# Text and tables become five to twenty times as much when they are unpacked.
+# Text and tables become five to twenty times as much when they are unpacked; so do the pictures inside of records.
 _UNPACKED_TIMES = 20
-_PACKED = frozenset(("gzip", "zip", "npz", "tar", "parquet", "hdf5"))
+_PACKED = frozenset(("gzip", "zip", "npz", "tar", "parquet", "hdf5", "tfrecord"))
 _MOST_RESTARTS = 20
 """Restarts that are kept by name."""
 

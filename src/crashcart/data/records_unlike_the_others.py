@@ -39,6 +39,7 @@ def records_unlike_the_others(survey: Survey) -> Iterator[Finding]:
     ## How we know
 
     Every record was parsed; names, types and lengths of features were compared within each file, and between the files.
+    In a feature of pictures, values that do not begin as one are a risk: a web page that was fetched in place of a picture.
 
     ## What to do
 

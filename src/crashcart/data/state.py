@@ -50,20 +50,10 @@ _KEEP = (
     " (mark, path, bytes, modified_ns, changed_ns, wanted, run, format, digest, damaged, good, faults, facts)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_PASSING = frozenset(
-    (
-        "missing",
-        "dangling-link",
-        "link-loop",
-        "not-a-file",
-        "unreadable",
-        "not-checked",
-        "not-fetched",
-        "decoder-crashed",
-        "too-slow",
-        "too-large",
-    )
-)
+_PASSING = frozenset((
+    "missing", "dangling-link", "link-loop", "not-a-file", "unreadable", "not-checked", "no-library", "not-fetched",
+    "decoder-crashed", "too-slow", "too-large",
+))  # fmt: skip
 """Faults that may be gone though the file has not changed: permissions, libraries, memory, a busy machine. Looked at
 again.
 """

@@ -11,24 +11,22 @@ from typing import Any
 from crashcart.evidence import Evidence
 from crashcart.finding import Level, Report
 from crashcart.growth import Growth, Series
+from crashcart.leaks._clear import least_seen, not_clear
+from crashcart.leaks._excused import Excused, excused
 from crashcart.leaks._leak import (
     LEAST_BYTES_PER_HOUR,
     Leak,
-    caches_filled,
     grown_of,
     has_ended,
-    is_bounded,
-    is_first_touch,
     is_slow,
     leak_of,
-    least_bare_bytes,
     least_bytes,
     memory_of,
     memory_trend,
+    rise_of,
 )
 from crashcart.leaks._next import next_for
-from crashcart.leaks._worst import not_clear
-from crashcart.trend import ANY_FALLS, NoTrend, TooShort, Trend, climb, trend
+from crashcart.trend import ANY_FALLS, Trend, climb, trend
 from crashcart.units import size
 
 
@@ -43,7 +41,7 @@ def figures(evidence: Evidence, report: Report) -> dict[str, Any]:
     return {
         "steps": None if growth.steps is None else _steps(growth),
         **_leak(growth, leak),
-        "below_bytes_per_step": _below(growth, found) if leak is None else None,
+        "below_bytes_per_step": least_seen(growth) if leak is None else None,
         "trend": found.reason if leak is not None or not isinstance(found, Trend) else _harmless(growth, found),
         "limit_bytes": growth.limit_bytes,
         "process_bytes": _last(memory_of(growth)),
@@ -55,35 +53,29 @@ def figures(evidence: Evidence, report: Report) -> dict[str, Any]:
     }
 
 
-def _below(growth: Growth, found: Trend | NoTrend | TooShort) -> int | None:
-    """Growth by this much with each step would have been told, whether or not anything explains it: over half the run, it
-    brings what bare growth needs."""
-    series = memory_of(growth)
-    if series is None or isinstance(found, TooShort) or has_ended(growth):
-        return None
-    half = max(1.0, (series.steps[-1] - series.steps[0]) / 2)
-    seen = found.below if isinstance(found, NoTrend) else found.high
-    return round(max(seen, least_bare_bytes(series.values[-1]) / half))
-
-
 def _harmless(growth: Growth, found: Trend) -> str:
     """Why a rise is no leak all the same."""
     each = size(round(found.per_step))
     if is_slow(growth, found.per_step):
         return f"it rises by {each} a step, and by less than {size(LEAST_BYTES_PER_HOUR)} in an hour"
-    if is_bounded(growth, found.per_step):
-        return f"it rises by {each} a step, as buffers fill up to their bounds"
-    grown = grown_of(growth)
-    if grown is not None and is_first_touch(growth, grown):
-        return f"it rises by {each} a step, as memory that had been asked for before is filled"
-    if grown is not None and caches_filled(growth, grown):
-        return f"it rises by {each} a step, as a `cache()` of tf.data fills in its first epoch"
-    if grown is not None and has_ended(growth):
-        return f"it rose by {each} a step in a loop that has ended, and no more since"
+    ends = excused(growth, rise := rise_of(found))
+    if ends.is_most(rise):
+        return f"it rises by {each} a step, as {_filled(ends)}"
+    if grown_of(growth) is not None and has_ended(growth):
+        return f"it rose by {each} a step in a loop that has ended"
     return (
         f"it rose by {size(round(found.grown))} since step {found.since_step}, which is too little, or too uneven, to tell it "
         "from what allocators keep; a longer run tells"
     )
+
+
+def _filled(ends: Excused) -> str:
+    """What it is that ends by itself."""
+    if ends.bounded >= max(ends.touched, ends.cached):
+        return "buffers fill up to their bounds"
+    if ends.touched >= ends.cached:
+        return "memory that had been asked for before is filled"
+    return "a `cache()` of tf.data fills in its first epoch"
 
 
 def _steps(growth: Growth) -> dict[str, Any]:

@@ -5,12 +5,13 @@ Covers: the source of one line, as far as it tells. Does not cover: anything tha
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 
 from crashcart.evidence import Frame
 
-_CALL = re.compile(r"([\w.\[\]'\"]+)\.(append|add|appendleft|extend|insert|put)\((.*)\)\s*(?:#.*)?$")
+_CALL = re.compile(r"([\w.\[\]'\"]+)\.(append|add|appendleft|extend|insert|put|put_nowait)\((.*)\)\s*(?:#.*)?$")
 _ITEM = re.compile(r"([\w.]+)\[(.+?)\]\s*=\s*(.+?)\s*(?:#.*)?$")
 _JOIN = re.compile(r"^([\w.]+)\s*(?:\+=|=\s*\1\s*\+)\s*(.+?)\s*(?:#.*)?$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*$")
@@ -49,6 +50,34 @@ def fill_of(frame: Frame | None) -> Fill | None:
     if join is not None:
         return Fill(join.group(1), join.group(2), f"{join.group(1)} += {{}}")
     return None
+
+
+def joins(frame: Frame | None, name: str) -> bool:
+    """Whether the line makes what the name stands for out of itself and more: `a = concat([a, b])`, `a += b`."""
+    source = (frame.source or "").strip() if frame is not None else ""
+    last = name.rpartition(".")[2]
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError):  # the call goes on in the lines that follow
+        found = re.match(rf"(?:[\w.]+\.)?{re.escape(last)}\s*(\+?=)(?!=)(.*)", source)
+        return found is not None and (
+            found.group(1) == "+=" or re.search(rf"\b{re.escape(last)}\b", found.group(2)) is not None
+        )
+    return any(_joins(each, last) for each in statements)
+
+
+def _joins(statement: ast.stmt, last: str) -> bool:
+    if isinstance(statement, ast.AugAssign):
+        return _last(statement.target) == last
+    if not isinstance(statement, ast.Assign):
+        return False
+    read = {_last(each) for each in ast.walk(statement.value)}
+    return any(_last(each) == last for each in statement.targets) and last in read
+
+
+def _last(node: ast.AST) -> str | None:
+    """The last word of a name: log of `self.log`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
 
 
 def _balanced(text: str) -> bool:

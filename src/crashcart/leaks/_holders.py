@@ -35,6 +35,7 @@ __all__ = [
     "line_of",
     "main_holding",
     "main_site",
+    "named_keeper",
     "per_step_of",
 ]
 _WORDS = {
@@ -47,6 +48,9 @@ _WORDS = {
     "summary writer": ("Writer",),
     "variable": ("Variable",),
     "graph": ("Graph",),
+    "thread": ("Thread", "Timer"),
+    "open file": ("TextIOWrapper", "BufferedReader", "BufferedWriter", "BufferedRandom", "FileIO", "socket"),
+    "child process": ("Popen", "Process"),
 }
 _PLAIN = frozenset(
     {"float", "int", "str", "bool", "bytes", "float32", "float64", "EagerTensor", "ndarray", "NoneType", None}
@@ -67,6 +71,19 @@ def keeper_of(growth: Growth, made: Made) -> Holding | None:
         if named or alike:
             found.append((not named, Holding(kept, counts, climb(kept.steps, kept.sizes_bytes, 1))))
     return min(found, key=lambda each: (each[0], -each[1].per_step), default=(True, None))[1]
+
+
+def named_keeper(growth: Growth, kind: str) -> Holding | None:
+    """The container whose elements are of that kind by their class, and become more; the one that gains most."""
+    words = _WORDS[kind]
+    found = [
+        Holding(kept, counts, climb(kept.steps, kept.sizes_bytes, 1))
+        for kept in growth.kept
+        if any(word in (kept.item or "") for word in words)
+        and (counts := climb(kept.steps, kept.counts)) is not None
+        and bound_of(kept) is None
+    ]
+    return max(found, key=lambda each: each.counts.grown if each.counts is not None else 0, default=None)
 
 
 def kept_at(keeper: Holding | None, made: Made) -> Frame | None:

@@ -1,7 +1,8 @@
 """Whether the process really grows, by how much with each step, and when that kills it.
 
-Covers: the trend of its memory, growth that a named container shows where the trend alone does not, the way to the
-limit. Does not cover: who holds it (`_holders.py`) or what is said (the rules). No rule is declared here.
+Covers: the trend of its memory, growth that a named container shows where the trend alone does not, what is left of it beside
+what ends by itself, the way to the limit. Does not cover: what ends by itself (`_excused.py`), who holds it (`_holders.py`) or
+what is said (the rules). No rule is declared here.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from crashcart.finding import Confidence
-from crashcart.growth import Filling, Growth, Series
-from crashcart.leaks._holders import Holding, bound_of, holdings, main_holding
+from crashcart.growth import Growth, Series
+from crashcart.leaks._excused import Rise, excused, filling, holder_beside
+from crashcart.leaks._holders import holdings, main_holding
 from crashcart.leaks._made import GRAPH, LEAST_OPERATIONS, MADE, made_anew, rising, traced_again
 from crashcart.trend import NoTrend, TooShort, Trend, trend
 from crashcart.units import MIB
@@ -28,17 +30,11 @@ Batches of very different sizes took 17 MiB over 250 steps, as ever larger ones 
 LEAST_BYTES_PER_HOUR = 8 * MIB
 """A list that gets a float with each step of 10 ms grows by 11 MiB in an hour; slower growth than that kills nobody."""
 LONGEST_AFTER, LEAST_AFTER_S = 0.2, 1.0
-"""Of the run, and at least so many seconds: what went on for longer after its last step has left its steps behind."""
-LEAST_ASKED, MOST_ASKED = 4, 0.25
-"""Of growth: where the process asked for no more than this share of it in the same time, it fills what it had asked for
-before."""
+"""Of the run, and at least so many seconds: what went on for longer after its last step has left its steps behind. The seconds
+are not asked where memory rose in that time: 200 arrays were stacked, and gone through, in half a second."""
 TOUCHED_SHARE = 0.6
 """Of what a process asked for with its steps: where it holds as much more, and half of that since the middle, it is not only
 reserved."""
-BOUNDED_SHARE = 0.6
-"""Where containers with a bound of their own take this share of the growth, the rest is what they bring along."""
-EARLY_STEPS = 16
-"""A cache is looked for some times a second: one that was met within so many steps was there from the first."""
 SHOWN_SHARE = 0.5
 """Of what a container was seen to take, the process must have grown by this share: else its elements are shared, or
 views."""
@@ -56,6 +52,29 @@ class Leak:
     level_bytes: int
     """What the process held last."""
     confidence: Confidence
+    beside_per_step: int = 0
+    """What it took besides with each step, and ends by itself: buffers up to their bounds, memory that was asked for before."""
+    beside_bytes: int = 0
+    """The same over all steps of the growth."""
+
+    @property
+    def rise(self) -> Rise:
+        """The growth alone."""
+        return Rise(self.since_step, self.per_step, self.grown_bytes)
+
+    def less(self, per_step: float) -> Leak:
+        """What is left without so much of each step."""
+        share = min(1.0, per_step / max(1, self.per_step))
+        beside, bytes_beside = round(per_step), round(share * self.grown_bytes)
+        return replace(
+            self,
+            per_step=self.per_step - beside,
+            low=max(0, self.low - beside),
+            high=max(0, self.high - beside),
+            grown_bytes=self.grown_bytes - bytes_beside,
+            beside_per_step=beside,
+            beside_bytes=bytes_beside,
+        )
 
     def steps_left(self, limit_bytes: int | None) -> int | None:
         """How many steps are left until the limit; None where nobody knows one."""
@@ -92,64 +111,68 @@ def _trend(series: Series) -> Trend | NoTrend | TooShort:
     return trend(series.steps, series.values, least_bytes(series))
 
 
+def rise_of(found: Trend) -> Rise:
+    """A trend of the process's memory as a rise."""
+    return Rise(found.since_step, found.per_step, round(found.grown))
+
+
 def leak_of(growth: Growth) -> Leak | None:
-    """The growth of the process, where it is real, goes on, matters, and is not a buffer that fills up to its bound or a cache
-    in its first epoch, nor what a loop has collected that had ended long before the program did."""
+    """The growth of the process, where it is real, goes on and matters, without what of it ends by itself, and not that of a loop
+    which had ended long before the program did."""
     found = grown_of(growth)
-    if (
-        found is None
-        or is_first_touch(growth, found)
-        or caches_filled(growth, found)
-        or (has_ended(growth) and growth.steps is not None and growth.steps.kind == "loop")
-    ):
+    if found is None or (has_ended(growth) and growth.steps is not None and growth.steps.kind == "loop"):
         return None
     return replace(found, confidence=Confidence.LIKELY) if has_ended(growth) else found
 
 
 def has_ended(growth: Growth) -> bool:
-    """Whether the program went on for long after its last step, without more growth; or a loop was followed by other steps."""
+    """Whether the program went on for long after its last step, or a loop was followed by other steps. Memory that rose after
+    the last step shows that something else ran, however short it was: what that leaves behind is not of these steps."""
     after = growth.after
     if growth.later is not None and growth.steps is not None and growth.steps.kind == "loop":
         return True
-    if after is None or growth.ended_s is None or (after.grown_bytes or 0) >= LEAST_BARE_BYTES:
+    if after is None or growth.ended_s is None or after.seconds <= LONGEST_AFTER * growth.ended_s:
         return False
-    return after.seconds > max(LEAST_AFTER_S, LONGEST_AFTER * growth.ended_s)
+    return after.seconds > LEAST_AFTER_S or rose_after(growth)
 
 
-def is_first_touch(growth: Growth, leak: Leak) -> bool:
-    """Whether the process fills memory that it had asked for before: its pages come, and what it asked for stays. Memory that
-    is shared is not in what it asked for, and counts as new."""
-    asked = _since(growth.named("data"), leak.since_step)
-    if len(asked) < LEAST_ASKED:
+def rose_after(growth: Growth) -> bool:
+    """Whether memory went up after the last step, by more than allocators do."""
+    series, after = memory_of(growth), growth.after
+    if series is None or after is None or after.grown_bytes is None:
         return False
-    shared = _since(growth.named("shmem"), leak.since_step) or [0]
-    return asked[-1] - asked[0] + shared[-1] - shared[0] <= MOST_ASKED * leak.grown_bytes
-
-
-def caches_filled(growth: Growth, leak: Leak) -> list[Filling]:
-    """The caches of tf.data that take most of the growth: each was being filled from before it began to the last step, so it is
-    still in its first epoch."""
-    found = [each for each in growth.filling if each.since_step <= max(leak.since_step, EARLY_STEPS)]
-    return found if sum(each.bytes_each for each in found) >= BOUNDED_SHARE * leak.per_step else []
-
-
-def _since(series: Series | None, step: int) -> list[int]:
-    if series is None:
-        return []
-    return [value for at, value in zip(series.steps, series.values, strict=True) if at >= step]
+    return after.grown_bytes >= least_bare_bytes(series.values[-1])
 
 
 def grown_of(growth: Growth) -> Leak | None:
-    """The growth over the steps, whether or not they ended long before the program did."""
+    """The growth over the steps less what of it ends by itself, whether or not the steps ended long before the program did."""
+    whole, series = whole_of(growth), memory_of(growth)
+    if whole is None or series is None:
+        return None
+    ends = excused(growth, whole.rise)
+    left = whole.less(ends.per_step)
+    if left.per_step <= 0 or is_slow(growth, left.per_step):
+        return None
+    if ends.is_most(whole.rise):
+        held = holder_beside(growth, left.per_step, least_bytes(series)) is not None
+        return replace(left, confidence=Confidence.LIKELY) if held else None
+    return left if _matters(growth, left) else None
+
+
+def whole_of(growth: Growth) -> Leak | None:
+    """The growth over the steps with what of it ends by itself."""
     series, found = memory_of(growth), memory_trend(growth)
     if series is None or isinstance(found, TooShort):
         return None
     leak = _by_trend(series, found) if isinstance(found, Trend) else _by_other_signs(growth, series)
-    if leak is None or is_slow(growth, leak.per_step) or is_bounded(growth, leak.per_step):
-        return None
+    return leak if leak is not None and not is_slow(growth, leak.per_step) and _matters(growth, leak) else None
+
+
+def _matters(growth: Growth, leak: Leak) -> bool:
+    """Whether it is enough to speak of: where nothing explains it, more than allocators were seen to keep."""
     bare = least_bare_bytes(leak.level_bytes)
     least = bare if leak.low >= SURE_SHARE * leak.per_step else UNSURE_FACTOR * bare
-    return leak if leak.grown_bytes >= least or is_explained(growth, leak.per_step) else None
+    return leak.grown_bytes >= least or is_explained(growth, leak.per_step)
 
 
 def is_explained(growth: Growth, per_step: float) -> bool:
@@ -183,25 +206,21 @@ def _by_other_signs(growth: Growth, series: Series) -> Leak | None:
 
 
 def _by_holder(growth: Growth, series: Series) -> Leak | None:
-    """A container that grows to the end, where the process grew with it: in jumps, say, which are no even trend."""
+    """A container without a bound that grows to the end, where the process grew with it, and with those that have one: in
+    jumps, say, which are no even trend."""
+    filled = filling(growth)
+    beside = sum(each.per_step for each in filled)
     for holding in holdings(growth):
         taken = holding.bytes
-        if taken is None or taken.grown < least_bytes(series):
+        if taken is None or taken.grown < least_bytes(series) or holding in filled:
             continue
+        each, grown = round(taken.per_step + beside), taken.grown + round(beside * taken.steps)
         middle = taken.since_step + taken.steps / 2
         start, half = _level(series, taken.since_step), _level(series, middle)
         last = min(series.values[-3:])
-        if last - start >= SHOWN_SHARE * taken.grown and last - half >= SHOWN_SHARE / 2 * taken.grown:
-            each = round(taken.per_step)
-            return Leak(
-                taken.since_step,
-                each,
-                round(each * SHOWN_SHARE),
-                each,
-                taken.grown,
-                series.values[-1],
-                Confidence.LIKELY,
-            )
+        if last - start >= SHOWN_SHARE * grown and last - half >= SHOWN_SHARE / 2 * grown:
+            low = round(each * SHOWN_SHARE)
+            return Leak(taken.since_step, each, low, each, grown, series.values[-1], Confidence.LIKELY)
     return None
 
 
@@ -244,13 +263,3 @@ def is_slow(growth: Growth, per_step: float) -> bool:
     """Whether it would not matter within days."""
     each_s = growth.steps.seconds_each if growth.steps is not None else None
     return each_s is not None and each_s > 0 and per_step / each_s * 3600 < LEAST_BYTES_PER_HOUR
-
-
-def is_bounded(growth: Growth, per_step: float) -> bool:
-    """Whether containers that have a bound, and are not full yet, take most of it."""
-    return sum(each.per_step for each in filling(growth)) >= BOUNDED_SHARE * per_step
-
-
-def filling(growth: Growth) -> list[Holding]:
-    """The containers that grow, and have a bound of their own."""
-    return [each for each in holdings(growth) if bound_of(each.kept) is not None]

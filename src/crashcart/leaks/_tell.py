@@ -43,7 +43,7 @@ def held_finding(holding: Holding, growth: Growth, blame: Blame) -> Finding | No
     return Finding(
         Cause.MEMORY_LEAK,
         f"{grows(leak)}: {blame.what}",
-        (blame.why, *blame.facts, *memory_facts(growth, leak), *_share(holding, share)),
+        (blame.why, *blame.facts, *memory_facts(growth, leak), *_share(holding, leak)),
         tuple(blame.remedy),
         sure,
         place(blame.frame),
@@ -101,12 +101,14 @@ def memory_facts(growth: Growth, leak: Leak) -> Iterator[str]:
     series, steps = memory_of(growth), growth.steps
     if series is None or steps is None:
         return
-    before, after = size(leak.level_bytes - leak.grown_bytes), size(leak.level_bytes)
+    before, after = size(leak.level_bytes - leak.grown_bytes - leak.beside_bytes), size(leak.level_bytes)
     what = "its own memory" if series.name == "private" else "resident memory"
     yield (
         f"{what}: {before} → {after} from step {leak.since_step} to {series.steps[-1]} ({steps.name}), never given back; "
-        f"between {size(leak.low)} and {size(leak.high)} a step"
+        f"between {size(leak.low + leak.beside_per_step)} and {size(leak.high + leak.beside_per_step)} a step"
     )
+    if leak.beside_per_step:
+        yield f"{size(leak.beside_per_step)} a step of that go into what fills up and ends by itself: the rest is the leak"
 
 
 def held_words(holding: Holding) -> str:
@@ -132,9 +134,10 @@ def items(item: str | None) -> str:
     return f"{many}{blank}{rest}"
 
 
-def _share(holding: Holding, share: float) -> Iterator[str]:
+def _share(holding: Holding, leak: Leak) -> Iterator[str]:
     each = holding.item_bytes
-    part = f"{round(100 * share)} % of the growth"
+    share = holding.per_step / max(1, leak.per_step)
+    part = f"{round(100 * share)} % of {'that rest' if leak.beside_per_step else 'the growth'}"
     if each is not None and holding.counts is not None:
         yield f"{plural(holding.counts.grown, 'element')} of {size(round(each))} came: {part}"
     else:

@@ -1,27 +1,18 @@
 """Of all that was measured of a run, what is to be told: the worst.
 
-Covers: other processes that were watched, steps of another kind that came later, and why an answer on one of them is none on
-the whole. Does not cover: whether something can be judged at all (`collect.py`), or what is said of it (the rules).
+Covers: other processes that were watched, steps of another kind that came later, what was seen from outside after the last
+step. Does not cover: whether something can be judged at all (`collect.py`), why it is no all-clear (`_clear.py`), or what is
+said of it (the rules).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from crashcart.growth import After, Growth
-from crashcart.leaks._leak import (
-    LEAST_AFTER_S,
-    LONGEST_AFTER,
-    leak_of,
-    least_bare_bytes,
-    least_bytes,
-    memory_of,
-    memory_trend,
-)
+from crashcart.leaks._leak import leak_of
 from crashcart.sample import Sample
-from crashcart.trend import TooShort, Trend, trend
-from crashcart.units import duration, plural, size
 
 CHILDREN, PROCESSES, LATER = "children", "processes", "later steps"
 SHORT_S = 1.0
@@ -91,56 +82,3 @@ def _end_s(growth: Growth, sampled_s: float) -> float:
 
 def _held(sample: Sample) -> int | None:
     return sample.touched_bytes if sample.touched_bytes is not None else sample.rss_bytes
-
-
-def not_clear(growth: Growth) -> Iterator[str]:
-    """Why a growth in which nothing was found is no all-clear."""
-    if CHILDREN in growth.lacking:
-        yield growth.lacking[CHILDREN]
-    if PROCESSES in growth.lacking:
-        yield growth.lacking[PROCESSES]
-    children = growth.named(CHILDREN)
-    beside = children is not None and sum(map(bool, children.values)) > len(children.values) / 2
-    if children is not None and beside and not {CHILDREN, PROCESSES} & set(growth.lacking):
-        some = plural(max(children.values), "child process", "child processes")
-        yield f"{some} ran beside it, and only its first process was watched"
-    if LATER in growth.lacking:
-        yield growth.lacking[LATER]
-    else:
-        yield from _after(growth)
-    yield from _resident(growth)
-
-
-def _after(growth: Growth) -> Iterator[str]:
-    """What came after the last step, where nobody counted."""
-    part = growth.later if growth.later is not None and _is_judged(growth.later) else growth
-    after, series, steps = part.after, memory_of(part), part.steps
-    if after is None or series is None or steps is None:
-        return
-    if after.grown_bytes is not None and after.grown_bytes >= least_bare_bytes(series.values[-1]):
-        yield (
-            f"memory rose by {size(after.grown_bytes)} after the last step ({steps.name}); what ran then was not counted "
-            "as steps"
-        )
-    elif after.seconds > max(LEAST_AFTER_S, LONGEST_AFTER * (growth.ended_s or 0.0)):
-        yield (
-            f"the last step ({steps.name}) came {duration(after.seconds)} before the end; what ran after it was not checked"
-        )
-
-
-def _is_judged(growth: Growth) -> bool:
-    return growth.steps is not None and not isinstance(memory_trend(growth), TooShort)
-
-
-def _resident(growth: Growth) -> Iterator[str]:
-    """Resident memory that rises while the process's own does not: mapped files, which the kernel takes back, or memory that
-    is shared. Where the latter was measured, it is in the process's own."""
-    rss, own = growth.named("rss"), growth.named("private")
-    if rss is None or own is None or growth.named("shmem") is not None:
-        return
-    found, plain = trend(rss.steps, rss.values, least_bytes(rss)), memory_trend(growth)
-    if isinstance(found, Trend) and not isinstance(plain, Trend) and found.grown >= least_bare_bytes(rss.values[-1]):
-        yield (
-            f"resident memory rises by {size(round(found.per_step))} a step while the process's own does not: pages of "
-            "mapped files, or memory that is shared"
-        )

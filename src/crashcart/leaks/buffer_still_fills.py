@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from crashcart.evidence import place
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.growth import Growth
+from crashcart.leaks._excused import asked_bytes, caches_filled, excused, filling, is_first_touch
 from crashcart.leaks._holders import Holding, bound_of, line_of
-from crashcart.leaks._leak import caches_filled, filling, grown_of, is_first_touch, least_bytes, memory_of
+from crashcart.leaks._leak import least_bytes, memory_of, whole_of
 from crashcart.leaks._tell import held_words
 from crashcart.rule import Rank, rule
-from crashcart.units import size
+from crashcart.units import MIB, size
+
+ASKED_BYTES = 1 * MIB
+"""Less than that is no more: what Python's own heap asks for as it goes."""
 
 
 @rule("L117", "buffer-still-fills", Rank.KIND)
@@ -27,7 +31,7 @@ def buffer_still_fills(growth: Growth) -> Iterator[Finding]:
     ## How we know
 
     The container says its own bound, and has not reached it. Its bytes for an element times that bound are what it will
-    take. Of an array: the process holds more with each step, and has asked for no more. Of a cache of tf.data: one
+    take. Of an array: the process holds more with each step, and has asked for little more. Of a cache of tf.data: one
     iterator goes through it from the beginning of the growth to the last step, with no `repeat` in between, and the types
     of its elements and the sizes of the batches come to most of the growth.
 
@@ -69,27 +73,30 @@ def buffer_still_fills(growth: Growth) -> Iterator[Finding]:
 
 def _touched(growth: Growth) -> Iterator[Finding]:
     """Memory that had been asked for before the steps, and is filled by them."""
-    grown = grown_of(growth)
-    if grown is None or not is_first_touch(growth, grown):
+    grown = whole_of(growth)
+    if grown is None or not is_first_touch(growth, grown.rise):
         return
+    asked = asked_bytes(growth, grown.rise) or 0
+    each = round(excused(growth, grown.rise).touched)
     yield Finding(
         Cause.CLEAN_EXIT,
-        f"memory that was asked for before is filled: {size(grown.per_step)} a step since step {grown.since_step}",
+        f"memory that was asked for before is filled: {size(each)} a step since step {grown.since_step}",
         (
-            f"the process came to hold {size(grown.grown_bytes)} more, and asked the system for no more: pages of an array that "
-            "was made before come when they are first written to",
+            f"the process came to hold {size(grown.grown_bytes)} more, and asked the system for "
+            f"{f'only {size(asked)}' if asked >= ASKED_BYTES else 'no more'}: pages of an array that was made before come when "
+            "they are first written to",
         ),
         ("nothing, where the whole array fits",),
         Confidence.LIKELY,
         level=Level.NOTE,
-        bytes_per_step=grown.per_step,
+        bytes_per_step=each,
     )
 
 
 def _cached(growth: Growth) -> Iterator[Finding]:
     """A cache of tf.data in its first epoch."""
-    grown = grown_of(growth)
-    caches = caches_filled(growth, grown) if grown is not None else []
+    grown = whole_of(growth)
+    caches = caches_filled(growth, grown.rise) if grown is not None else []
     if grown is None or not caches:
         return
     each = sum(cache.bytes_each for cache in caches)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from crashcart.finding import Finding
 from crashcart.growth import Growth
+from crashcart.leaks._bound import bounded
+from crashcart.leaks._fill import fill_of
 from crashcart.leaks._holders import line_of
 from crashcart.leaks._tell import Blame, held_by, held_finding
 from crashcart.rule import Rank, rule
@@ -31,15 +33,16 @@ def closure_keeps_more(growth: Growth) -> Iterator[Finding]:
     lambda that is kept: hand their numbers to it.
     """
     for holding in held_by(growth, "closure"):
+        frame = line_of(holding, growth)
         inner = holding.kept.name.partition(":")[2].strip() or holding.kept.name
         blame = Blame(
             f"the {holding.kept.name.partition(':')[0]} keeps more with each call",
             f"`{inner}` lives as long as the function that refers to it, and each call puts something in",
             (
                 f"return what goes into `{inner}`, and let the caller keep a number of it",
-                f"bound it: `{inner} = collections.deque(maxlen=1000)`",
+                bounded(holding, fill_of(frame)),
             ),
-            line_of(holding, growth),
+            frame,
         )
         finding = held_finding(holding, growth, blame)
         if finding is not None:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from crashcart.finding import Finding
 from crashcart.growth import Growth
+from crashcart.leaks._bound import bounded
 from crashcart.leaks._fill import Fill, fill_of
 from crashcart.leaks._holders import Holding, line_of
 from crashcart.leaks._tell import Blame, held_by, held_finding
 from crashcart.rule import Rank, rule
-from crashcart.units import KIB
 
-SCALAR_BYTES = 4 * KIB
-"""What a tensor of one number takes, with its Python object, is far below that."""
+SCALAR_BYTES = 64
+"""A tensor of one number counts 4 to 16 bytes, and 8 to 9 for its place in the list; `float` fails for one of several."""
 
 
 @rule("L102", "container-keeps-tensors", Rank.ROOT)
@@ -33,7 +33,8 @@ def container_keeps_tensors(growth: Growth) -> Iterator[Finding]:
 
     ## What to do
 
-    Keep a number of it (`float(loss)`), write it to disk, or bound the container (`collections.deque(maxlen=1000)`).
+    Keep a number of it (`float(loss)`, of several values `float(tf.reduce_mean(x))`), write it to disk, or bound the
+    container (`collections.deque(maxlen=1000)`).
     """
     for holding in held_by(growth, "tensors"):
         frame = line_of(holding, growth)
@@ -55,15 +56,17 @@ def _remedy(holding: Holding, fill: Fill | None) -> Iterator[str]:
     if "Variable" in (holding.kept.item or ""):
         yield f"make each variable once, and `assign` to the one that is in `{holding.kept.name}`"
         return
+    scalar = each is not None and each <= SCALAR_BYTES
+    number = "float({})" if scalar else "float(tf.reduce_mean({}))"
     if fill is not None and _is_one_tensor(holding, fill):
-        small = each is not None and each <= SCALAR_BYTES
-        yield fill.changed("float({})") if small or fill.value == "loss" else fill.changed("float(tf.reduce_mean({}))")
+        yield fill.changed(number)
     elif fill is not None and fill.value[:1] in "([{":
-        yield f"put plain numbers into `{holding.kept.name}`, as in `(float(loss), …)`, and no tensors"
+        yield f"put plain numbers into `{holding.kept.name}`, as in `({number.format('loss')}, …)`, and no tensors"
     else:
-        yield f"put plain numbers into `{holding.kept.name}`: `float(x)`"
-    name = holding.kept.name.rpartition(".")[2]
-    yield f"keep only the last ones: `{name} = collections.deque(maxlen=1000)`, or write them to disk"
+        yield f"put plain numbers into `{holding.kept.name}`: `{number.format('x')}`"
+    if not scalar:
+        yield "write each tensor to disk as it comes (`np.save`), where all of it is needed"
+    yield bounded(holding, fill)
 
 
 def _is_one_tensor(holding: Holding, fill: Fill) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from crashcart.finding import Finding
 from crashcart.growth import Growth
+from crashcart.leaks._bound import bounded
+from crashcart.leaks._fill import fill_of
 from crashcart.leaks._holders import line_of
 from crashcart.leaks._tell import Blame, held_by, held_finding
 from crashcart.rule import Rank, rule
@@ -31,15 +33,15 @@ def container_only_grows(growth: Growth) -> Iterator[Finding]:
     (`collections.deque(maxlen=…)`).
     """
     for holding in held_by(growth, "others"):
-        name = holding.kept.name
+        name, frame = holding.kept.name, line_of(holding, growth)
         blame = Blame(
             f"`{name}` only grows",
             "each step puts something in, and nothing is taken out",
             (
                 f"write what goes into `{name}` to a file as it comes, or keep a summary of it",
-                f"keep only the last ones: `{name.rpartition('.')[2]} = collections.deque(maxlen=1000)`",
+                bounded(holding, fill_of(frame)),
             ),
-            line_of(holding, growth),
+            frame,
         )
         finding = held_finding(holding, growth, blame)
         if finding is not None:

@@ -8,7 +8,7 @@ from crashcart.evidence import place
 from crashcart.finding import Cause, Confidence, Finding, Level
 from crashcart.growth import Growth
 from crashcart.leaks._holders import Holding, line_of, main_holding
-from crashcart.leaks._leak import Leak, caches_filled, grown_of, is_first_touch, leak_of, memory_of
+from crashcart.leaks._leak import Leak, grown_of, leak_of, memory_of, rose_after
 from crashcart.leaks._tell import held_words
 from crashcart.rule import Rank, rule
 from crashcart.units import plural, size
@@ -16,7 +16,7 @@ from crashcart.units import plural, size
 
 @rule("L119", "loop-that-ended-took-memory", Rank.KIND)
 def loop_that_ended_took_memory(growth: Growth) -> Iterator[Finding]:
-    """A loop took memory with each of its passes, ended, and the program went on without more growth.
+    """A loop took memory with each of its passes, and ended before the program did.
 
     ## What it means
 
@@ -26,24 +26,23 @@ def loop_that_ended_took_memory(growth: Growth) -> Iterator[Finding]:
     ## How we know
 
     Memory rose with the passes of the loop to its end; other steps came after it, or the program ran on for a fifth of its
-    time, and memory rose no more.
+    time. Where memory rose further then, in what was not counted as steps, the note says so, and there is no all-clear. Of a
+    container that a later loop goes on to fill, the leak is told, and no note.
 
     ## What to do
 
     Nothing, where it is meant and fits. Else read the data in parts (`tf.data`, a generator, `np.memmap`), or write results
     to disk as they come.
     """
+    leak = leak_of(growth)
+    told = main_holding(growth, leak.per_step) if leak is not None else None
     for part in (growth.earlier, growth):
         grown = grown_of(part) if part is not None else None
-        if (
-            part is None
-            or grown is None
-            or is_first_touch(part, grown)
-            or caches_filled(part, grown)
-            or (part is growth and leak_of(part) is not None)
-        ):
+        if part is None or grown is None or (part is growth and leak is not None):
             continue
         holding = main_holding(part, grown.per_step)
+        if holding is not None and told is not None and holding.kept.name == told.kept.name:
+            continue
         yield Finding(
             Cause.CLEAN_EXIT,
             f"{_what(holding)} by a loop that has ended: {size(grown.grown_bytes)} in all",
@@ -70,4 +69,8 @@ def _facts(growth: Growth, grown: Leak) -> Iterator[str]:
     yield (
         f"memory rose by {size(grown.per_step)} with each of the {plural(steps.count, 'step')} ({steps.name}), which have ended"
     )
-    yield "the program went on after that, and memory did not go on rising"
+    after = growth.after
+    if rose_after(growth) and after is not None and after.grown_bytes is not None:
+        yield f"the program went on after that, and memory rose by {size(after.grown_bytes)} more, not by these steps"
+    else:
+        yield "the program went on after that, and memory did not go on rising"

@@ -8,19 +8,22 @@ from dataclasses import replace
 from crashcart.finding import Finding, Level
 from crashcart.ground import Machine
 from crashcart.growth import Growth
+from crashcart.leaks._holders import named_keeper
 from crashcart.leaks._leak import is_explained, leak_of
 from crashcart.leaks._made import made_anew, rising
 from crashcart.leaks._tell import Blame, counted_finding
 from crashcart.rule import Rank, rule
 
 _SERIES = {
-    "threads": ("threads", "end each thread (`join`), or use one pool (`ThreadPoolExecutor`) for all steps"),
-    "descriptors": ("open files and sockets", "close them: `with open(…) as file:`"),
+    "threads": ("threads", "thread", "end each thread (`join`), or use one pool (`ThreadPoolExecutor`) for all steps"),
+    "descriptors": ("open files and sockets", "open file", "close them: `with open(…) as file:`"),
     "children": (
         "child processes",
+        "child process",
         "wait for each (`process.join()`, `subprocess.run`), or use one pool for all steps",
     ),
 }
+"""Words for what is counted, the kind of a container's elements that are such, and what helps."""
 LEAST = 16
 """Thread pools of TensorFlow and of BLAS, and a few files, come once and stay."""
 _LIMITS = {"threads": "nproc", "descriptors": "nofile", "children": "nproc"}
@@ -41,7 +44,8 @@ def threads_or_files_pile_up(growth: Growth, machine: Machine | None = None) -> 
     ## How we know
 
     They were counted over the steps, and became more to the end of the run. Where memory does not rise with them, and they
-    are not half way to their limit, that is a note.
+    are not half way to their limit, that is a note. The line is the one that makes them, or puts them into a container whose
+    elements are such.
 
     ## What to do
 
@@ -49,19 +53,20 @@ def threads_or_files_pile_up(growth: Growth, machine: Machine | None = None) -> 
     """
     leak = leak_of(growth)
     explained = leak is not None and is_explained(growth, leak.per_step)
-    for name, (what, remedy) in _SERIES.items():
+    for name, (what, kind, remedy) in _SERIES.items():
         found = rising(growth, name, LEAST)
         if found is None:
             continue
         made = made_anew(growth, ("thread",)) if name == "threads" else []
+        keeper = named_keeper(growth, kind)
         limit = _limit(name, machine)
         near = limit is not None and found.climb.last >= NEAR * limit
         of_limit = f"; the limit is {limit:,}" if limit is not None else ""
         blame = Blame(
-            f"{what} pile up",
+            f"{what} pile up ({found.climb.first:,} → {found.climb.last:,}{of_limit})",
             f"{what} went from {found.climb.first:,} to {found.climb.last:,} in {found.climb.steps:,} steps{of_limit}",
             (remedy,),
-            made[0].frame if made else None,
+            made[0].frame if made else keeper.kept.filled_at if keeper is not None else None,
         )
         finding = counted_finding(growth, blame)
         if leak is None and not near:

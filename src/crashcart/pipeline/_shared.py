@@ -20,7 +20,7 @@ READERS = frozenset({"tfrecord", "text_line", "fixed_length_record", "csv", "sql
 KEEPS_NOTHING = frozenset(
     {"range", "random", "tensor_slices", "tensors", "sparse_tensor_slice", "list", "matching_files", "generator"}
     | {"options", "repeat", "take", "skip", "shard", "filter", "take_while", "restructured", "ignore_errors"}
-    | {"concatenate", "zip", "sample_from_datasets", "flat_map", "scan", "save", "snapshot", "legacy_snapshot"}
+    | {"concatenate", "zip", "sample_from_datasets", "flat_map", "save", "snapshot", "legacy_snapshot"}
     | {
         "dense_to_ragged",
         "global_shuffle",
@@ -36,6 +36,8 @@ does. A stage that is neither here nor has a rule is not known."""
 BATCHES = frozenset({"batch", "parallel_batch", "padded_batch"})
 MAPS = frozenset({"map", "parallel_map"})
 INTERLEAVES = frozenset({"interleave", "parallel_interleave"})
+OPENERS = INTERLEAVES | {"flat_map"}
+"""Stages whose function opens a dataset for each element."""
 PYTHON_OPS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
 # A tuned prefetch holds one element with a slow consumer; with one that is as fast as the pipeline, it was seen to double
 # up to 16.

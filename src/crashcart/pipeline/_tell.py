@@ -24,7 +24,7 @@ def tried(memory: PipelineMemory) -> Iterator[str]:
 def told(change: Change, memory: PipelineMemory) -> str:
     """What to type, what is held then, and what that costs."""
     cost = f" ({change.note})" if change.note else ""
-    return f"{change.how}: {size(change.held_bytes + (memory.built_bytes or 0))}{cost}"
+    return f"{change.how}: {size(change.held_bytes)}{cost}"
 
 
 def first(found: Iterable[Change], memory: PipelineMemory) -> list[str]:
@@ -35,7 +35,7 @@ def first(found: Iterable[Change], memory: PipelineMemory) -> list[str]:
 
 def _suffices(memory: PipelineMemory, change: Change) -> bool:
     there = memory.available_bytes
-    return there is not None and change.high_bytes + (memory.built_bytes or 0) <= there
+    return there is not None and change.high_bytes <= there
 
 
 def place(stage: Stage) -> Where | None:

@@ -20,12 +20,14 @@ from typing import Any
 
 from crashcart.errors import CannotCheckError, UsageError
 from crashcart.pipeline.bounded_apply import applied
-from crashcart.pipeline.bounded_plan import Buffer, CannotBoundError, Part, Plan, needed_budget, planned
+from crashcart.pipeline.bounded_plan import RUNTIME_BYTES, Buffer, CannotBoundError, Part, Plan, needed_budget, planned
 from crashcart.pipeline.bounded_report import BoundedReport, BoundedWarning
 from crashcart.pipeline.bounded_shuffle import shuffles_moved
 from crashcart.pipeline.bounded_sizes import Sizes
 from crashcart.pipeline.bounded_stages import Node, buffers_of, cores, element, read
 from crashcart.pipeline.estimate import estimate
+from crashcart.pipeline.estimate_functions import CONSTANT_COPIES, CONSTANT_COPIES_KEPT
+from crashcart.pipeline.estimate_functions import constant_bytes as constant_bytes_of
 from crashcart.probe import memory
 from crashcart.probe.tensorflow_dataset_rebuild import constant_bytes, unwrapped
 from crashcart.stages import Ground, Pipeline
@@ -50,6 +52,9 @@ def bounded(dataset: Any, budget: str | int | None = None) -> Any:
             "from_tensor_slices copies its arrays: read them from files (np.memmap in from_generator, TFRecord) instead.",
         )
     sizes, as_written = Sizes.measured(dataset)
+    inside = constant_bytes_of(as_written.root)
+    _check_copies(inside, budget_bytes - constants)
+    exist, constants = constants, constants + CONSTANT_COPIES_KEPT * inside
     moved, moves = shuffles_moved(dataset, sizes, lambda nodes: _plan(nodes, sizes, budget_bytes, constants)[1])
     nodes = read(moved)
     buffers, plan = _plan(nodes, sizes, budget_bytes, constants)
@@ -57,13 +62,13 @@ def bounded(dataset: Any, budget: str | int | None = None) -> Any:
     notes = tuple(dict.fromkeys(note for node in nodes for note in node.notes))
     unbounded = tuple(dict.fromkeys(each for node in nodes for each in node.unbounded))
     wanted = _worst(as_written)
-    most = needed_budget(plan.held_bytes)
+    most = max(needed_budget(plan.held_bytes) + CONSTANT_COPIES_KEPT * inside, CONSTANT_COPIES * inside + RUNTIME_BYTES)
     made.report = BoundedReport(
         budget_bytes,
         budget_from,
         wanted,
         most if wanted is None else min(most, wanted),  # no buffer is larger than it was
-        constants,
+        exist,
         (*moves, *changes),
         notes,
         any(each.measured for each in buffers),
@@ -84,6 +89,17 @@ def _check(dataset: Any) -> None:
         raise CannotCheckError(
             "this dataset is part of a graph, and can only be bounded in eager mode",
             "Call cc.bounded outside of tf.function, and hand the dataset in.",
+        )
+
+
+def _check_copies(inside: int, left_bytes: int) -> None:
+    """CannotBoundError where arrays in the graphs of functions are too large: they are copied while the iterator is made."""
+    copies = CONSTANT_COPIES * inside
+    if inside and copies + RUNTIME_BYTES > left_bytes:
+        raise CannotBoundError(
+            f"functions of this dataset have {size(inside)} of arrays inside of their graphs, of which {size(copies)} of copies "
+            f"are made with the iterator, and {size(left_bytes)} of the budget are left for them",
+            "Read them as tensors: t = tf.Variable(array, trainable=False) outside of the function, and t inside.",
         )
 
 

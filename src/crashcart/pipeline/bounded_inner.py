@@ -17,7 +17,7 @@ from crashcart.pipeline.bounded_plan import Buffer, Part
 from crashcart.pipeline.estimate import PROCESS_HIGH_BYTES, estimate
 from crashcart.probe.tensorflow_dataset_graph import Body, stage_of_body, stage_of_variant
 from crashcart.probe.tensorflow_dataset_rebuild import deterministic_of, kind, number
-from crashcart.stages import Ground, Pipeline, Settings
+from crashcart.stages import NAMES, Ground, Pipeline, Settings
 
 MAKERS = ("_InterleaveDataset", "_ParallelInterleaveDataset", "_FlatMapDataset")
 _NAME = "inside "
@@ -48,7 +48,9 @@ def inner_dataset(stage: Any) -> Any:
 def opens_files_only(stage: Any) -> bool:
     """Whether the datasets that its function makes hold no more than an open file each, by the function's graph."""
     made = stage_of_body(Body.of_function(stage._map_func.function))
-    return made is not None and all(each.name in KEEPS_NOTHING | READERS for each in made.walk_all())
+    if made is None or any(each.spec != NAMES for each in made.tensor_sources()) or made.opens_arrays():
+        return False
+    return all(each.name in KEEPS_NOTHING | READERS for each in made.walk_all())
 
 
 def variant_bytes(stage: Any, cores: int) -> int | None:

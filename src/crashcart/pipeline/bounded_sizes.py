@@ -45,6 +45,7 @@ class Sizes:
     def __init__(self, unknown: ElementSize | None = None) -> None:
         self._unknown = unknown
         self._known: dict[int, tuple[Any, ElementSize | None]] = {}
+        self._opened: dict[int, int | None] = {}
 
     @classmethod
     def measured(cls, dataset: Any) -> tuple[Sizes, Pipeline]:
@@ -54,6 +55,9 @@ class Sizes:
         for each, stage in zip(datasets(dataset), pipeline.root.walk(), strict=True):
             if stage.element is not None:
                 sizes._known[id(each)] = (each, _with_margin(stage.element))
+            inner = stage.function.dataset if stage.function is not None else None
+            if stage.function is not None and inner is not None and any(inner.tensor_sources()):
+                sizes._opened[id(each)] = stage.function.opened_bytes
         return sizes, pipeline
 
     def of(self, stage: Any) -> ElementSize | None:
@@ -62,6 +66,11 @@ class Sizes:
         if id(stage) not in self._known:
             self._known[id(stage)] = (stage, self._found(stage))
         return self._known[id(stage)][1]
+
+    def opened(self, stage: Any) -> int | None:
+        """The tensors of a dataset that the function of a stage opens, with a margin; None where nobody could tell."""
+        found = self._opened.get(id(wholly_unwrapped(made_from(stage))), 0)
+        return None if found is None else int(found * MEASURED_MARGIN)
 
     def _found(self, stage: Any) -> ElementSize | None:
         exact = element_of_spec(stage.element_spec)

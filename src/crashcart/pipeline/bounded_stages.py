@@ -17,6 +17,8 @@ from crashcart.pipeline.bounded_functions import is_generator, is_stateless
 from crashcart.pipeline.bounded_inner import as_inner, inner_dataset, makes_datasets, opens_files_only, variant_bytes
 from crashcart.pipeline.bounded_plan import Buffer, Part
 from crashcart.pipeline.bounded_sizes import ElementSize, Sizes
+from crashcart.pipeline.estimate import STATES
+from crashcart.pipeline.estimate_functions import replaced
 from crashcart.probe.tensorflow_dataset import datasets, name_of
 from crashcart.probe.tensorflow_dataset_rebuild import (
     AUTOTUNE,
@@ -27,6 +29,7 @@ from crashcart.probe.tensorflow_dataset_rebuild import (
     number,
     unwrapped,
 )
+from crashcart.probe.tensorflow_dataset_spec import element_bytes, element_of_spec
 
 PREFETCH_AUTOTUNED = 8
 """What replaces prefetch(AUTOTUNE): its buffer doubles whenever the consumer waits, so that a slow source makes it large."""
@@ -263,7 +266,8 @@ def _interleave(node: Node, sizes: Sizes) -> Iterator[Buffer]:
     )  # each input opened ahead fills the buffers inside it
     one = ElementSize(OPEN_FILE_BYTES + out.bytes * min(results, 1), out.measured)
     yield _buffer(node, "_cycle_length", Part.FIXED, cycle, cycle, one)
-    yield _buffer(node, "_prefetch_input_elements", Part.AHEAD, ahead, 0, one)
+    more = ElementSize(one.bytes + (sizes.opened(node.stage) or 0), one.measured)
+    yield _buffer(node, "_prefetch_input_elements", Part.AHEAD, ahead, 0, more)
     more = ElementSize(out.bytes * cycle, out.measured)
     yield _buffer(node, "_buffer_output_elements", Part.AHEAD, max(1, results), 1, more)
     yield from _interleave_calls(node, cycle)
@@ -295,12 +299,32 @@ def _inside(node: Node, sizes: Sizes) -> Iterator[Buffer]:
         return
     cycle = 1 if node.kind == "_FlatMapDataset" else number(node.stage._cycle_length)
     times = cores() if cycle is None or cycle < 0 else cycle
+    yield from _tensors(node, sizes, times)
     nodes = read(inner)
     for each in buffers_of(nodes, Sizes(element(node, sizes))):
         found = as_inner(each, node.number, times)
         if found is not None:
             yield found
     node.unbounded += [f"inside {words(node)}: {each}" for one in nodes for each in one.unbounded]
+
+
+def _tensors(node: Node, sizes: Sizes, times: int) -> Iterator[Buffer]:
+    """Tensors of the datasets that a function opens: those that are open, and those whose elements are still in use."""
+    held = sizes.opened(node.stage)
+    if held is None:
+        node.unbounded.append(f"the tensors that the function of {words(node)} opens: nobody knows how large they are")
+    elif held:
+        count = times + replaced(node.kind == "_ParallelInterleaveDataset", times)
+        yield _buffer(node, "tensors that it opens", Part.FIXED, count, count, ElementSize(held, True))
+
+
+def _scan(node: Node, sizes: Sizes) -> Iterator[Buffer]:
+    """Its state, in as many copies as TensorFlow has of it."""
+    stage = node.stage
+    if is_symbolic(stage) or element_of_spec(stage._state_structure) is None:
+        node.unbounded.append(f"{words(node)}, whose state has no known size")
+        return
+    yield _buffer(node, "state", Part.FIXED, STATES, STATES, ElementSize(element_bytes(stage._initial_state)[0]))
 
 
 def _cache(node: Node, sizes: Sizes) -> Iterator[Buffer]:
@@ -368,6 +392,7 @@ _BUFFERS: dict[str, Callable[[Node, Sizes], Iterator[Buffer]]] = {
     "_DenseToSparseBatchDataset": _batch,
     "_ParseExampleDataset": _parallel_map,
     "_UniqueDataset": _unique,
+    "_ScanDataset": _scan,
     "_VariantDataset": _variant,
     "_GroupByWindowDataset": _grouped,
 }

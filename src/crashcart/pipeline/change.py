@@ -21,7 +21,8 @@ _LEAST_SAVED = 0.03
 
 def changes(memory: PipelineMemory) -> tuple[Change, ...]:
     """All that save something, the one that leaves least first."""
-    found = [each for each in _all(memory) if each.held_bytes < (1 - _LEAST_SAVED) * memory.held_bytes]
+    least = _LEAST_SAVED * memory.grown_bytes
+    found = [each for each in _all(memory) if memory.held_bytes - each.held_bytes > least]
     return tuple(sorted(found, key=lambda each: each.held_bytes))
 
 
@@ -37,7 +38,8 @@ def _all(memory: PipelineMemory) -> Iterator[Change]:
 def estimated(memory: PipelineMemory, root: Stage, how: str, note: str | None = None) -> Change:
     """The change with the figures of the changed pipeline."""
     found = estimate(replace(memory.pipeline, root=root), memory.ground)
-    return Change(how, found.held_bytes, found.high_bytes, note)
+    built = memory.built_bytes or 0
+    return Change(how, found.held_bytes + built, found.high_bytes + built, note)
 
 
 def shuffle_moved(memory: PipelineMemory) -> Iterator[Change]:
@@ -134,7 +136,7 @@ def _rounds(below: int) -> list[int]:
 def _suffices(memory: PipelineMemory, change: Change) -> bool:
     if memory.available_bytes is None:
         return change.held_bytes < memory.held_bytes // 2
-    return change.high_bytes + (memory.built_bytes or 0) <= memory.available_bytes
+    return change.high_bytes <= memory.available_bytes
 
 
 def _set(stage: Stage, name: str, value: int) -> Callable[[Stage], Stage]:

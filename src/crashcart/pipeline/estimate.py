@@ -1,8 +1,8 @@
 """What a pipeline holds: each stage's share once its buffers are full, as expected and at worst.
 
 Covers: all stages of tf.data by the elements that they keep, calls in flight with their temporaries, batches with their
-inputs, interleaved datasets as often as they are open, elements that lie in a cache's or an array's memory and cost
-nothing again.
+inputs, interleaved datasets as often as they are open (their tensors: `estimate_functions.py`), elements that lie in a
+cache's or an array's memory and cost nothing again.
 Does not cover: reading and measuring. Pure: the same pipeline and ground give the same figures, so that a changed
 pipeline can be estimated like the real one (`change.py`). The constants were measured on TensorFlow 2.21 with elements
 of 10 MB and 600 KB.
@@ -16,6 +16,7 @@ from math import sqrt
 
 from crashcart.pipeline import _shared as about
 from crashcart.pipeline._shared import TUNED_PREFETCH, TUNED_PREFETCH_HIGH
+from crashcart.pipeline.estimate_functions import constants, open_count, opened
 from crashcart.stages import AUTOTUNE, INFINITE, Element, Ground, Held, Pipeline, Settings, Stage
 
 # An iterator of a few small stages: threads, the rewritten graph, kernels that are loaded with the first element.
@@ -34,9 +35,12 @@ _HOLES, _HOLES_HIGH = 0.28, 0.6
 _ANY_HOLES_HIGH = 0.3
 """At worst, where no such temporaries were seen: slices of large batches took 1.3 times their bytes."""
 _HOLES_FROM_BYTES = 128 << 10
-# A parallel interleave opens a cycle and two more of inputs ahead; each of them buffers two blocks, and has an element in
-# hand: 12 datasets of 3 elements for a cycle of 4, of 7 for blocks of 3.
-_CYCLES_AHEAD, _BLOCKS_AHEAD = 2, 2
+# Each dataset that a parallel interleave has open buffers two blocks, and has an element in hand: 12 datasets of 3 elements
+# for a cycle of 4, of 7 for blocks of 3.
+_BLOCKS_AHEAD = 2
+# The state of a scan: its first value, the last one, the next one, and what the iterator keeps beside them. 4.0 times its
+# bytes for 50 and 60 MB, whatever the function gives out.
+STATES = 4
 # An element that lies in another stage's memory: the vector and the tensors that point to it.
 _POINTER_BYTES = 140
 _READER_BYTES = 256 << 10
@@ -82,6 +86,8 @@ def estimate(pipeline: Pipeline, ground: Ground) -> Estimate:
     for root, settings in pipeline.parts:
         scene = _Scene(settings, ground)
         rows += (*_consumer(root, scene), *_stage(root, scene, unknown))
+    copied = constants(pipeline, rows)
+    rows += [] if copied is None else [copied]
     rows.append(Held("the iterator itself", "process", "process", PROCESS_BYTES, PROCESS_HIGH_BYTES))
     return Estimate(
         tuple(rows),
@@ -129,6 +135,12 @@ def _stage(stage: Stage, scene: _Scene, unknown: list[str]) -> Iterator[Held]:
         unknown += [] if stage.cardinality == 0 else [label]  # of nothing, nothing is kept
     elif own.bytes or own.high_bytes:
         yield own
+    if stage.name in about.OPENERS and not about.is_generator(stage):
+        tensors = opened(stage, label, scene.copies, scene.depth)
+        if tensors is None:
+            unknown.append(label)
+        elif tensors.bytes:
+            yield tensors
     inner = _inner_scene(stage, scene)
     for function in stage.functions:
         if function.dataset is not None and not about.is_generator(stage):
@@ -143,18 +155,20 @@ def _stage(stage: Stage, scene: _Scene, unknown: list[str]) -> Iterator[Held]:
 def _as_read(stage: Stage, above: Stage) -> Stage:
     """A stage with what the one above it says of its number."""
     if above.name == "repeat":
-        return _endless(stage)
+        return _again(stage, above.numbers.get("count", INFINITE))
     if above.name == "assert_cardinality" and stage.cardinality is None:
         return replace(stage, cardinality=above.cardinality)
     return stage
 
 
-def _endless(stage: Stage) -> Stage:
-    """Below a repeat, a shuffle goes on into the next epoch while it gives out the last elements of this one: it is always
-    full, however few elements an epoch has."""
-    if stage.name != "shuffle" or stage.input is None or stage.input.cardinality in (None, 0):
+def _again(stage: Stage, times: int) -> Stage:
+    """Below a repeat, a shuffle goes on into the next epoch while it gives out the last elements of this one: without an end it
+    is always full, however few elements an epoch has."""
+    whole = stage.input.cardinality if stage.input is not None else 0
+    if stage.name != "shuffle" or stage.input is None or whole == 0 or (whole is None and times >= 0):
         return stage
-    return replace(stage, inputs=(replace(stage.input, cardinality=INFINITE),))
+    count = INFINITE if times < 0 or whole is None or whole == INFINITE else whole * times
+    return replace(stage, inputs=(replace(stage.input, cardinality=count),))
 
 
 def _sum(rows: list[Held]) -> int:
@@ -172,6 +186,8 @@ def _own(stage: Stage, scene: _Scene, label: str) -> Held | None:
         return _map(stage, scene, label)
     if name in about.INTERLEAVES:
         return _interleave(stage, scene, label)
+    if name == "scan":
+        return _scan(stage, scene, label)
     if name in ("unbatch", "rebatch", "legacy_rebatch"):
         return _kept(stage, scene, label, 1, "buffer")
     if name in about.READERS:
@@ -201,7 +217,27 @@ def _buffer(stage: Stage, scene: _Scene, label: str) -> Held | None:
     count = _count(stage)
     if count is None:
         return None
-    return _kept(stage, scene, label, count, "cache" if stage.name == "cache" else "buffer")
+    kept = _kept(stage, scene, label, count, "cache" if stage.name == "cache" else "buffer")
+    return kept if kept is None else replace(kept, low_bytes=_at_least(stage, kept))
+
+
+def _at_least(stage: Stage, kept: Held) -> int | None:
+    """What it holds for sure, where it may never get as many elements as it has room for: those that were seen, else one."""
+    if stage.name == "unique":
+        return 0
+    if stage.name == "shuffle_and_repeat" or stage.input is None or stage.input.cardinality is not None:
+        return None
+    element = stage.input.element
+    seen = element.seen if element is not None and element.how == "measured" else 1
+    return kept.bytes if not kept.count else kept.bytes * min(kept.count, max(1, seen)) // kept.count
+
+
+def _scan(stage: Stage, scene: _Scene, label: str) -> Held | None:
+    state = stage.numbers.get("state_bytes")
+    if state is None:
+        return None
+    held, high = (scene.copies * count * state for count in (STATES, STATES + 1))
+    return Held(label, stage.name, "state", held, high, state, scene.copies * STATES, scene.depth)
 
 
 def _count(stage: Stage) -> int | None:
@@ -305,25 +341,15 @@ def _as_written(settings: Settings) -> Settings:
     return replace(settings, map_parallelization=False)
 
 
-def _open(stage: Stage) -> int:
-    """How many datasets an interleave has open."""
-    cycle = max(1, stage.numbers.get("cycle_length", 1))
-    ahead = stage.numbers.get("prefetch_input_elements", AUTOTUNE)
-    further = ahead if ahead >= 0 else _CYCLES_AHEAD * cycle
-    count = cycle if stage.name == "interleave" else cycle + further
-    whole = stage.input.cardinality if stage.input is not None else None
-    return count if whole is None or whole == INFINITE else max(1, min(count, whole))
-
-
 def _interleave(stage: Stage, scene: _Scene, label: str) -> Held | None:
     if stage.name == "interleave":
         return Held(label, stage.name, "buffer", 0, 0)
     buffered = stage.numbers.get("buffer_output_elements", AUTOTUNE)
     if buffered < 0:
         buffered = _BLOCKS_AHEAD * max(1, stage.numbers.get("block_length", 1))
-    return _kept_of(stage, stage.element, scene, label, _open(stage) * (buffered + 1), "buffer")
+    return _kept_of(stage, stage.element, scene, label, open_count(stage) * (buffered + 1), "buffer")
 
 
 def _inner_scene(stage: Stage, scene: _Scene) -> _Scene:
-    count = _open(stage) if stage.name in about.INTERLEAVES else 1
+    count = open_count(stage) if stage.name in about.INTERLEAVES else 1
     return _Scene(scene.settings, scene.ground, scene.copies * count, scene.depth + 1)

@@ -12,7 +12,7 @@ from crashcart.pipeline import _shared as about
 from crashcart.pipeline.change import changes
 from crashcart.pipeline.estimate import Estimate, estimate
 from crashcart.pipeline.filling import fill_s, filling
-from crashcart.stages import Ground, Pipeline, PipelineMemory
+from crashcart.stages import BUILT, Ground, Held, Pipeline, PipelineMemory
 
 
 def memory_of(
@@ -25,11 +25,13 @@ def memory_of(
 ) -> PipelineMemory:
     """What it holds on that ground, beside the memory there is."""
     found = estimate(pipeline, ground)
+    built = built_bytes or 0
+    before = (Held("arrays and tensors built before", BUILT, "tensors", built, built),) if built else ()
     memory = PipelineMemory(
         pipeline,
-        found.rows,
-        found.held_bytes,
-        found.high_bytes,
+        (*found.rows, *before),
+        found.held_bytes + built,
+        found.high_bytes + built,
         built_bytes,
         found.unknown,
         available_bytes,
@@ -55,6 +57,6 @@ def _until(memory: PipelineMemory, found: Estimate) -> float | None:
     whole = fill_s(stage, row.count, settings, ground)
     if whole is None or memory.available_bytes is None or memory.fits is not False or not row.bytes:
         return whole
-    before = memory.needed_bytes - row.bytes
+    before = memory.held_bytes - row.bytes
     share = min(1.0, max(0.0, (memory.available_bytes - before) / row.bytes))
     return whole * share

@@ -34,7 +34,7 @@ def prefetch_without_bound(pipeline: PipelineMemory) -> Iterator[Finding]:
     """
     rows = [each for each in pipeline.rows if each.name == "prefetch"]
     row = max(rows, key=lambda each: each.high_bytes, default=None)
-    bound = max(_LEAST_BYTES, _LARGE_SHARE * (pipeline.available_bytes or pipeline.needed_high_bytes))
+    bound = max(_LEAST_BYTES, _LARGE_SHARE * (pipeline.available_bytes or pipeline.high_bytes))
     if row is None or row.high_bytes < bound:
         return
     tuned = row.high_bytes > 1.5 * row.bytes

@@ -33,22 +33,38 @@ def single_elements_mapped(pipeline: PipelineMemory) -> Iterator[Finding]:
 
     `batch(n).map(f)` instead of `map(f).batch(n)`, where f works on batches as well.
     """
-    for stage in pipeline.pipeline.root.walk():
+    for count, below in _mapped_singly(pipeline.pipeline.root):
+        assert below.element is not None
+        yield Finding(
+            Cause.CLEAN_EXIT,
+            f"{named(below)} is called {count} times for a batch",
+            (f"its function has {_operations(below)} operations, and an element {size(below.element.bytes)}",),
+            (f"batch({count}).map(f) calls it once for a batch, if f works on batches",),
+            Confidence.POSSIBLE,
+            place(below),
+            level=Level.NOTE,
+        )
+
+
+def _mapped_singly(root: Stage) -> Iterator[tuple[int, Stage]]:
+    """Batches with the cheap map before each; one that several stages read is told once."""
+    told: set[tuple[int, str]] = set()
+    for stage in _written(root):
         below = _input(stage)
         if stage.name in about.BATCHES and below is not None and below.name in about.MAPS and _is_cheap(below):
-            count = stage.numbers.get("batch_size", 0)
-            assert below.element is not None
-            yield Finding(
-                Cause.CLEAN_EXIT,
-                f"{named(below)} is called {count} times for a batch",
-                (
-                    f"its function has {_operations(below)} operations, and an element {size(below.element.bytes)}",
-                ),
-                (f"batch({count}).map(f) calls it once for a batch, if f works on batches",),
-                Confidence.POSSIBLE,
-                place(below),
-                level=Level.NOTE,
-            )  # fmt: skip
+            found = stage.numbers.get("batch_size", 0), named(below)
+            if found not in told:
+                told.add(found)
+                yield found[0], below
+
+
+def _written(stage: Stage) -> Iterator[Stage]:
+    """The stages that the user wrote: `rejection_resample` batches by itself, for a scan of its own, and so do others whose
+    functions have no line of the user's."""
+    yield stage
+    if stage.name != "scan" or any(each.where is not None for each in stage.functions):
+        for each in stage.inputs:
+            yield from _written(each)
 
 
 def _input(stage: Stage) -> Stage | None:

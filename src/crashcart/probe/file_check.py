@@ -15,12 +15,12 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from crashcart.probe.file_content import Content, Faults, TooLargeError
+from crashcart.probe.file_content import Content, Faults
 from crashcart.probe.file_digest import Running, mark, mark_of, mark_of_head
+from crashcart.probe.file_guarded import guarded
 from crashcart.probe.file_image import FORMATS as IMAGES
 from crashcart.probe.file_image import check_image
 from crashcart.probe.file_jpeg import check_jpeg_file
-from crashcart.probe.file_lacking import LackingError
 from crashcart.probe.file_magic import TEXTS, by_bytes, by_name, fits, looks_like_text, zlib_stream
 from crashcart.probe.file_source import standing, unreadable
 from crashcart.sound import DAMAGE, ODD, UNCHECKED, Checked, Source, Wanted
@@ -60,9 +60,7 @@ def check(source: Source, wanted: Wanted) -> Checked:
         running = Running() if wanted.duplicates else None
         with Content(source, stands.bytes, running.add if running else None) as content:
             if not content.head:
-                promised = by_name(source.path)
-                # Marks such as `_SUCCESS`, and label files of pictures that show nothing, are empty on purpose.
-                faults.add("zero-bytes", "the file holds nothing", weight=ODD if promised in (None, "text") else DAMAGE)
+                _empty(by_name(source.path), faults)
             else:
                 format = _format(content, faults)
                 facts = _look(format, content, faults, wanted)
@@ -73,6 +71,16 @@ def check(source: Source, wanted: Wanted) -> Checked:
         faults.take((unreadable(error),))
         size_bytes = stands.bytes
     return Checked(source.path, size_bytes, stands.modified_ns, format, digest, faults.all(), facts)
+
+
+def _empty(promised: str | None, faults: Faults) -> None:
+    """A file of no bytes: damage where its format needs a header."""
+    if promised == "tfrecord":
+        # What tf.io.TFRecordWriter leaves of a shard without records; TensorFlow reads it as such.
+        faults.add("zero-bytes", "not one record is inside", weight=ODD)
+    else:
+        # Marks such as `_SUCCESS`, and label files of pictures that show nothing, are empty on purpose.
+        faults.add("zero-bytes", "the file holds nothing", weight=ODD if promised in (None, "text") else DAMAGE)
 
 
 def _digest(source: Source, content: Content, running: Running) -> str | None:
@@ -133,24 +141,10 @@ def _unmarked(promised: str | None, content: Content, faults: Faults) -> str | N
 
 
 def _look(format: str | None, content: Content, faults: Faults, wanted: Wanted) -> dict[str, Any]:
-    """The check of the format; what a library cannot do here is told."""
+    """The check of the format; what keeps it from its end is told."""
     if format is None:
         return {}
-    try:
-        return _checked(format, content, faults, wanted)
-    except LackingError as lacking:
-        faults.add("not-checked", f"{format}: {lacking}", weight=UNCHECKED)
-    except TooLargeError as large:
-        faults.add("too-large", f"{large} bytes, which this format needs as a whole", weight=UNCHECKED)
-    except RecursionError:
-        faults.add("too-large", "nested too deeply to be read", weight=UNCHECKED)
-    except (MemoryError, OSError):
-        raise
-    except Exception as error:  # a library's surprise, or our own mistake: it says nothing against the file
-        faults.add(
-            "not-checked", f"{format}: the check failed ({type(error).__name__}: {error})"[:300], weight=UNCHECKED
-        )
-    return {}
+    return guarded(format, faults, lambda: _checked(format, content, faults, wanted))
 
 
 def _checked(format: str, content: Content, faults: Faults, wanted: Wanted) -> dict[str, Any]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crashcart.probe.file_crc import masked
 from crashcart.probe.file_native import BAD_LENGTH, DONE, MORE, MOST_FEATURES, MOST_NAME_BYTES
+from crashcart.probe.file_record_pictures import RecordPictures
 from crashcart.probe.file_schema import BYTES, EMPTY, FLOAT, INT, LIST, FeatureSeen, Schema
+from crashcart.probe.file_signature import picture_format
 from crashcart.sound import Wanted
 
 _HEAD_BYTES, _FRAME_BYTES = 12, 16
@@ -31,6 +33,8 @@ class _Values:
     high: int | None = None
     not_finite: int = 0
     outside: int = 0
+    filled: int = 0
+    pictures: list[bytes] = field(default_factory=list)
 
     def add(self, values: list[int], classes: int | None) -> None:
         if not values:
@@ -45,8 +49,8 @@ class _Values:
 class SlowWalk:
     """The same as `crashcart_records`, record by record."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    def __init__(self, wanted: Wanted, pictures: RecordPictures) -> None:
+        self._wanted, self._pictures = wanted, pictures
         self._schema = Schema()
         self._features: dict[str, FeatureSeen] = {}
         self.wanted_bytes = _HEAD_BYTES
@@ -108,6 +112,8 @@ class SlowWalk:
         for name, values, also in found:
             if values is not None:
                 self._note(name, values, also, number)
+                for data in values.pictures:
+                    self._pictures.see(number, name, data)
 
     def _note(self, name: bytes, values: _Values, also: int, number: int) -> None:
         text = name.decode("utf-8", "backslashreplace")
@@ -134,6 +140,10 @@ class SlowWalk:
         if values.outside and not known.outside:
             known.first_outside = number
         known.outside += values.outside
+        known.filled += values.filled
+        known.pictures += len(values.pictures)
+        if values.filled > len(values.pictures) and known.first_plain is None:
+            known.first_plain = number
 
 
 def _example(data: bytes, classes: int | None) -> Iterator[tuple[bytes, _Values | None, int]]:
@@ -181,6 +191,8 @@ def _feature_list(data: bytes, classes: int | None) -> _Values:
         every.kind = values.kind if values.kind != EMPTY else every.kind
         every.not_finite += values.not_finite
         every.outside += values.outside
+        every.filled += values.filled
+        every.pictures += values.pictures
         steps += 1
     every.count = steps
     return every
@@ -201,8 +213,11 @@ def _feature(data: bytes, classes: int | None) -> _Values:
 
 
 def _item(values: _Values, wire: int, item: bytes | int, classes: int | None) -> None:
-    if values.kind == BYTES and wire == 2:
+    if values.kind == BYTES and wire == 2 and isinstance(item, bytes):
         values.count += 1
+        values.filled += bool(item)
+        if picture_format(item) is not None:
+            values.pictures.append(item)
     elif values.kind == FLOAT and wire in (2, 5) and isinstance(item, bytes) and len(item) % 4 == 0:
         values.count += len(item) // 4
         values.not_finite += sum(b & 0x7F800000 == 0x7F800000 for b in struct.unpack(f"<{len(item) // 4}I", item))

@@ -45,6 +45,11 @@ def check_image(format: str, content: Content, faults: Faults, wanted: Wanted) -
     except TooLargeError as large:
         faults.add("too-large", f"{large} bytes of one picture", weight=UNCHECKED)
         return {}
+    return check_picture(format, data, faults, wanted)
+
+
+def check_picture(format: str, data: bytes, faults: Faults, wanted: Wanted) -> dict[str, Any]:
+    """The same of bytes that are there."""
     facts = FORMATS[format](data, faults, wanted)
     width, height, frames = facts.get("width"), facts.get("height"), facts.get("frames", 1)
     if width is not None and height is not None and min(width, height) <= 1:

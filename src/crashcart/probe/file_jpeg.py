@@ -236,7 +236,7 @@ def _with_pillow_alone(data: bytes, faults: Faults, lacking: LackingError) -> No
     if refusal is not None:
         faults.add("truncated" if "truncated" in refusal.lower() else "not-decodable", refusal)
         return
-    faults.add("not-checked", f"damage inside of the data: {lacking}", weight=UNCHECKED)
+    faults.add("no-library", f"damage inside of the data: {lacking}", weight=UNCHECKED)
 
 
 def _last_end(data: bytes) -> int:

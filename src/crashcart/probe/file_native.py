@@ -26,8 +26,12 @@ class Feature(Structure):
         ("name", c_uint8 * MOST_NAME_BYTES), ("name_bytes", c_uint32), ("kinds", c_uint32), ("records", c_uint64),
         ("last_record", c_uint64), ("least", c_uint64), ("most", c_uint64), ("low", c_int64), ("high", c_int64),
         ("not_finite", c_uint64), ("first_not_finite", c_uint64), ("outside", c_uint64), ("first_outside", c_uint64),
-        ("first_other_kind", c_uint64),
+        ("first_other_kind", c_uint64), ("filled", c_uint64), ("pictures", c_uint64), ("first_plain", c_uint64),
     ]  # fmt: skip
+
+
+PictureFound = ctypes.CFUNCTYPE(None, c_uint64, c_void_p, c_uint64, c_void_p, c_uint64)
+"""Is given the number of a record, the bytes of a picture inside of it, and the name of its feature."""
 
 
 class Walk(Structure):
@@ -39,7 +43,7 @@ class Walk(Structure):
         ("first_bad_data", c_uint64), ("examples", c_uint64), ("sequences", c_uint64), ("others", c_uint64),
         ("first_other", c_uint64), ("classes", c_int64), ("parse", c_uint32), ("too_many", c_uint32),
         ("features_count", c_uint32), ("last_feature", c_uint32), ("dry", c_uint32), ("unused", c_uint32),
-        ("features", Feature * MOST_FEATURES),
+        ("found", PictureFound), ("features", Feature * MOST_FEATURES),
     ]  # fmt: skip
 
 
@@ -70,6 +74,10 @@ class Native:
         self._crc.argtypes, self._crc.restype = [c_uint32, c_void_p, c_size_t], c_uint32
         self._crc_bytes = ctypes.CDLL(path).crashcart_crc32c
         self._crc_bytes.argtypes, self._crc_bytes.restype = [c_uint32, ctypes.c_char_p, c_size_t], c_uint32
+        walk_bytes = self._library.crashcart_walk_bytes
+        walk_bytes.restype = c_uint64
+        if walk_bytes() != ctypes.sizeof(Walk):
+            raise OSError("the library is of another build than this package")
         self._records = self._library.crashcart_records
         self._records.argtypes, self._records.restype = [c_void_p, c_size_t, POINTER(Walk)], c_int
         self._jpeg = self._library.crashcart_jpeg

@@ -46,6 +46,12 @@ class FeatureSeen:
     outside: int = 0
     first_outside: int = 0
     first_other_kind: int | None = None
+    filled: int = 0
+    """Values of bytes that are not empty."""
+    pictures: int = 0
+    """Those that begin as a picture does."""
+    first_plain: int | None = None
+    """The record of the first that does not."""
     last_record: int = -1
 
     @property
@@ -86,7 +92,8 @@ class Schema:
             feature = FeatureSeen(
                 name, given.kinds, given.records, given.least, given.most, given.low if whole else None,
                 given.high if whole else None, given.not_finite, given.first_not_finite, given.outside, given.first_outside,
-                given.first_other_kind - 1 if given.first_other_kind else None,
+                given.first_other_kind - 1 if given.first_other_kind else None, given.filled, given.pictures,
+                given.first_plain - 1 if given.first_plain else None,
             )  # fmt: skip
             schema.features.append(feature)
         return schema
@@ -112,6 +119,9 @@ def feature_facts(schema: Schema, wanted: Wanted) -> dict[str, Any]:
     facts["features"] = {
         f.name: ["/".join(f.kinds) + (" list" if f.bits & LIST else ""), f.least, f.most] for f in ordered
     }
+    pictures = {f.name: f.pictures for f in ordered if f.pictures}
+    if pictures:
+        facts["pictures"] = pictures
     some = {f.name: f.records for f in ordered if f.records < schema.examples + schema.sequences}
     if some:
         facts["features_in_some"] = some

@@ -2,8 +2,9 @@
 
 Covers: plain, gzip and zlib files of any size (records are looked at in a buffer that grows with the largest record
 alone); features with their kind, numbers of values, range of integers; labels outside of the classes; NaN and infinite
-floats; a zero-filled end, as a crash leaves it. TensorFlow itself is not needed.
-Does not cover: what the bytes of a feature hold (an encoded image, say).
+floats; a zero-filled end, as a crash leaves it; pictures in bytes features (`file_record_pictures.py`). TensorFlow itself is
+not needed.
+Does not cover: whatever else the bytes of a feature hold (sound, serialized tensors).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 
 from crashcart.probe.file_content import MOST_WHOLE_BYTES, Content, Faults
 from crashcart.probe.file_example import SlowWalk
-from crashcart.probe.file_native import BAD_LENGTH, DONE, NONE_U64, Native, Walk, native
+from crashcart.probe.file_native import BAD_LENGTH, DONE, NONE_U64, Native, PictureFound, Walk, native
+from crashcart.probe.file_record_pictures import RecordPictures
 from crashcart.probe.file_schema import Schema, feature_facts, outside_words
 from crashcart.sound import ODD, UNCHECKED, Wanted
 
@@ -31,24 +33,27 @@ def check_tfrecord(content: Content, faults: Faults, wanted: Wanted) -> dict[str
 
 def check_records(fill: Filler, faults: Faults, wanted: Wanted) -> dict[str, Any]:
     """All records that come by `fill`, which puts bytes into a buffer and says how many; 0 at the end."""
-    walker = _Native(wanted) if native() is not None else SlowWalk(wanted)
+    pictures = RecordPictures(wanted)
+    walker = _Native(wanted, pictures) if native() is not None else SlowWalk(wanted, pictures)
     _Reader(fill, walker, faults).read()
     schema = walker.schema()
     facts = feature_facts(schema, wanted)
     _judge(schema, faults, facts, wanted)
+    pictures.judge(schema, faults)
     return facts
 
 
 class _Native:
     """The walk in C."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, pictures: RecordPictures) -> None:
         library = native()
         assert library is not None
         self._library: Native = library
         self.walk = Walk(least_bytes=NONE_U64, parse=not wanted.quick)
         self.walk.classes = -1 if wanted.classes is None else wanted.classes
-        self._pinned: Any = None
+        self._pictures = pictures
+        self.walk.found = PictureFound(pictures.see_at)
 
     @property
     def records(self) -> int:
@@ -63,6 +68,7 @@ class _Native:
         pinned = (ctypes.c_char * len(buffer)).from_buffer(buffer)
         self.walk.offset = 0
         state = self._library.records(ctypes.addressof(pinned) + start, end - start, self.walk)
+        self._pictures.go_on()
         return state, start + int(self.walk.offset)
 
     def schema(self) -> Schema:

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from crashcart.probe.tensorflow_dataset_spec import ELEMENT_BYTES, TENSOR_BYTES, block_bytes
-from crashcart.stages import Element, Function, Stage
+from crashcart.stages import INFINITE, Element, Function, Stage
 
 _NAMES = {
     "tensor_slice": "tensor_slices",
@@ -64,6 +64,11 @@ class Body:
             for node in body.nodes.values():
                 counts[node.op] = counts.get(node.op, 0) + 1
         return counts
+
+    def constant_bytes(self) -> int:
+        """Arrays that are part of it, functions that it calls included (once each)."""
+        nodes = (node for body in self._all(set()) for node in body.nodes.values())
+        return sum(node.attr["value"].tensor.ByteSize() for node in nodes if node.op == "Const")
 
     def _all(self, seen: set[str]) -> Iterator[Body]:
         yield self
@@ -126,15 +131,29 @@ def _stage(body: Body, name: str, depth: int) -> Stage | None:
     given = dict(_arguments(node))
     below = [_stage(body, each, depth + 1) for names in given.values() for each in names]
     functions = [each for name in functions_of(node) if (each := body.called(name)) is not None]
+    numbers = _numbers(body, node, given)
     return Stage(
         as_written(node.op),
-        _numbers(body, node, given),
+        numbers,
         _words(body, node, given),
         tuple(each for each in below if each is not None),
-        tuple(Function(each.name, each.operations(), dataset=stage_of_body(each, depth + 1)) for each in functions),
+        tuple(_function(each, depth) for each in functions),
         _element(node),
+        _length(as_written(node.op), numbers),
         spec=_spec(node),
     )
+
+
+def _length(name: str, numbers: Mapping[str, int]) -> int | None:
+    """How many elements there are, where the stage itself says so; None where that is not known here."""
+    if name == "range" and all(each in numbers for each in ("start", "stop", "step")) and numbers["step"]:
+        return len(range(numbers["start"], numbers["stop"], numbers["step"]))
+    return INFINITE if name == "repeat" and numbers.get("count", 0) < 0 else None
+
+
+def _function(body: Body, depth: int) -> Function:
+    constants = body.constant_bytes()
+    return Function(body.name, body.operations(), constant_bytes=constants, dataset=stage_of_body(body, depth + 1))
 
 
 def _source(name: str) -> str:

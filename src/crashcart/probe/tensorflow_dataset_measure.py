@@ -22,6 +22,7 @@ from typing import Any
 from crashcart.probe import tensorflow_dataset as reading
 from crashcart.probe.own_memory import status_bytes
 from crashcart.probe.tensorflow_dataset_count import estimated_count, format_of
+from crashcart.probe.tensorflow_dataset_inner import opened_bytes
 from crashcart.probe.tensorflow_dataset_spec import ELEMENT_BYTES, TENSOR_BYTES, element_bytes
 from crashcart.probe.tensorflow_dataset_thin import LEFT_OUT, must_fill, plainly, thin
 from crashcart.stages import INFINITE, TOGETHER, Element, Failure, Function, Pipeline, Stage
@@ -29,6 +30,7 @@ from crashcart.stages import INFINITE, TOGETHER, Element, Failure, Function, Pip
 _BATCHES = frozenset({"batch", "parallel_batch", "padded_batch"})
 _FILLED = frozenset({"shuffle", "cache"})
 _CALLS = frozenset({"map", "parallel_map"})
+_OPENERS = frozenset({"flat_map", "interleave", "parallel_interleave"})
 _ENDLESS = frozenset({"filter", "flat_map", "interleave", "parallel_interleave", "unbatch", "window", "enumerate"})
 """Without an end where their input has none, though TensorFlow does not say so."""
 _NODES = re.compile(r"\{\{.*?\}\}\s*|Error in user-defined function passed to .*?(root|::\w+): ", re.DOTALL)
@@ -90,7 +92,9 @@ class _Work:
         rated = self._limits.rates and filled and stage.name not in LEFT_OUT
         if stage.element is None or rated:
             stage = self._looked_at(dataset, stage)
-        if self._limits.scratch and stage.name in _CALLS:
+        if _opens_tensors(stage):
+            stage = self._opened(dataset, stage)
+        elif self._limits.scratch and stage.name in _CALLS:
             stage = self._called(dataset, stage)
         return replace(stage, functions=tuple(_inside(each, stage) for each in stage.functions))
 
@@ -153,6 +157,22 @@ class _Work:
             return _rate(len(seen), ended_s - began_s), True
         return _rate(len(seen), ended_s - began_s), False
 
+    def _opened(self, dataset: Any, stage: Stage) -> Stage:
+        """The tensors of a dataset that the function opens, and the peak of a call besides them."""
+        assert stage.function is not None and stage.function.dataset is not None
+        self._say(f"opening a dataset of {stage.name}")
+        late = time.monotonic() > self._until_s
+        found = None if late else opened_bytes(dataset, stage.function.dataset, self._limits.calls)
+        if found is None:
+            self.notes.append(f"{stage.name}: the tensors of the datasets that it opens could not be measured")
+            return stage
+        if self._limits.scratch and found >= _LEAST_SCRATCH_BYTES:
+            stage = self._called(dataset, stage)
+        function = stage.functions[0]
+        scratch = None if function.scratch_bytes is None else max(0, function.scratch_bytes - found)
+        changed = replace(function, opened_bytes=found, scratch_bytes=scratch)
+        return replace(stage, functions=(changed, *stage.functions[1:]))
+
     def _called(self, dataset: Any, stage: Stage) -> Stage:
         """The peak of a call besides arguments and result, by the memory of this process."""
         if time.monotonic() > self._until_s or stage.function is None:
@@ -187,6 +207,11 @@ class _Work:
                 yield max(0, status_bytes("VmHWM") - before - held)
             if index >= self._limits.calls or time.monotonic() > self._until_s:
                 return
+
+
+def _opens_tensors(stage: Stage) -> bool:
+    inner = stage.function.dataset if stage.name in _OPENERS and stage.function is not None else None
+    return inner is not None and next(inner.tensor_sources(), None) is not None
 
 
 def reset_peak() -> int | None:
@@ -278,7 +303,8 @@ def _inside(function: Function, stage: Stage) -> Function:
     """What an interleaved dataset gives out is what the stage gives out."""
     if function.dataset is None:
         return function
-    return replace(function, dataset=_with_element(function.dataset, stage.element))
+    known = function.dataset.changed(lambda each: replace(each, cardinality=counted(each)))
+    return replace(function, dataset=_with_element(known, stage.element))
 
 
 def _with_element(stage: Stage, element: Element | None) -> Stage:

@@ -3,8 +3,9 @@
 Covers: Keras' own train step, cut into passes inside the step, so that `fit` and everything around it stays as it is:
 the same gradient as with the whole batch (mean over all examples, also where the batch does not divide; sums, sample
 weights and masks by `shares.py`), metrics, loss scaling, clipping, any optimizer.
-Does not cover: models with a `train_step` of their own. BatchNormalization takes its statistics from each pass,
-Dropout draws for each pass: with those, training is as sound as before but not the same to the last digit.
+Does not cover: models with a `train_step` or `compute_loss` of their own, sparse and ragged inputs: all are refused.
+BatchNormalization takes its statistics from each pass, Dropout draws for each pass: with those, training is as sound as
+before but not the same to the last digit.
 """
 
 from __future__ import annotations
@@ -33,22 +34,52 @@ def accumulate(model: Any, steps: int) -> Any:
     return model
 
 
+_OWN = {
+    "train_step": "which cannot be cut into passes from outside",
+    "compute_loss": "which may be a mean over the examples or a sum: the passes could add up to another gradient",
+}
+
+
+def _is_own(model: Any, method: str, usual: Any) -> bool:
+    """Whether a class or the model itself has another method; passes of an earlier call are none."""
+    placed = vars(model).get(method)
+    return getattr(type(model), method) is not usual or (placed is not None and not hasattr(placed, "passes"))
+
+
 def _check(model: Any) -> None:
     import keras
     from keras.src.backend.tensorflow.trainer import TensorFlowTrainer
 
     if not isinstance(model, keras.Model):
         raise UsageError(f"received an object of type {type(model).__name__}; expected a keras.Model")
-    if type(model).train_step is not TensorFlowTrainer.train_step:
-        raise UsageError(
-            f"{type(model).__name__} has a train_step of its own, which cannot be cut into passes from outside",
-            "Use the optimizer's own gradient_accumulation_steps=…, and a batch that is as many times smaller.",
-        )
+    for method, reason in _OWN.items():
+        if _is_own(model, method, getattr(TensorFlowTrainer, method)):
+            raise UsageError(
+                f"{type(model).__name__} has a {method} of its own, {reason}",
+                "Use the optimizer's own gradient_accumulation_steps=…, and a batch that is as many times smaller.",
+            )
     if getattr(getattr(model, "optimizer", None), "gradient_accumulation_steps", None):
         raise UsageError(
             "the optimizer accumulates gradients itself (gradient_accumulation_steps)",
             "Use one of the two: remove that argument, and keep the batch of one update.",
         )
+
+
+def _check_dense(data: Any) -> None:
+    """UsageError for a batch that is not made of plain tensors.
+
+    The gradient of a layer that multiplies a sparse tensor has each row once. Those of several passes have a row several
+    times, and Keras' optimizers square them one by one: with Adam, weights differed by 1 % after six updates.
+    """
+    import keras
+    import tensorflow as tf
+
+    for each in keras.tree.flatten(data):
+        if isinstance(each, (tf.SparseTensor, tf.RaggedTensor)):
+            raise UsageError(
+                f"the batch holds a {type(each).__name__}; passes are cut from plain tensors alone",
+                "Make it dense in the pipeline: dataset.map(lambda x, y: (tf.sparse.to_dense(x), y)).",
+            )
 
 
 def _step(model: Any, steps: int) -> Any:
@@ -58,6 +89,7 @@ def _step(model: Any, steps: int) -> Any:
 
     def train_step(data: Any) -> Any:
         check_reductions(model)
+        _check_dense(data)
         _build(model, data)
         while True:
             try:

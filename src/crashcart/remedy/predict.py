@@ -9,6 +9,7 @@ itself.
 
 from __future__ import annotations
 
+import operator
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,9 @@ def chunked_evaluate(
 ) -> dict[str, float]:
     """What `model.evaluate(x, y, return_dict=True)` gives, computed in chunks; the inputs are read a chunk at a time."""
     total = _examples(x)
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None and (count := _examples(given)) != total:
+            raise UsageError(f"{name} has {count} examples, x has {total}")
     chunks = _Chunks(model, total, _batch(model, x, budget, batch))
     model.make_test_function()
     model.reset_metrics()
@@ -104,17 +108,24 @@ class _Chunks:
 def _examples(x: Any) -> int:
     import keras
 
-    counts = {len(each) for each in keras.tree.flatten(x) if hasattr(each, "shape")}
-    if hasattr(x, "element_spec") or not counts:
+    leaves = [each for each in keras.tree.flatten(x) if each is not None]
+    if hasattr(x, "element_spec") or not leaves or not all(_is_rows(each) for each in leaves):
+        odd = next((each for each in leaves if not _is_rows(each)), x)
         raise UsageError(
-            f"received {type(x).__name__}; expected arrays, memory maps or tensors",
+            f"received {type(odd).__name__}; expected arrays, memory maps or tensors, with a row for each example",
             "A dataset gives out batches itself: model.predict(dataset) takes one at a time.",
         )
+    counts = {int(each.shape[0]) for each in leaves}
     if len(counts) > 1:
         raise UsageError(f"the inputs have different numbers of examples: {sorted(counts)}")
     if not counts - {0}:
         raise UsageError("the input has no examples")
     return counts.pop()
+
+
+def _is_rows(each: Any) -> bool:
+    """Whether a chunk of it can be taken."""
+    return bool(getattr(each, "shape", ())) and hasattr(each, "__getitem__")
 
 
 def _rows(structure: Any, start: int, stop: int) -> Any:
@@ -141,6 +152,11 @@ def _places(values: Any, total: int, out: Any) -> list[Any]:
             places.append(np.lib.format.open_memmap(place, mode="w+", dtype=value.dtype, shape=shape))
         elif tuple(place.shape) != shape:
             raise UsageError(f"out= has the shape {tuple(place.shape)}; expected {shape}")
+        elif not np.can_cast(value.dtype, place.dtype, "same_kind"):
+            raise UsageError(
+                f"out= holds {place.dtype}, which the model's {value.dtype} does not fit into",
+                f"Make it with dtype={str(value.dtype)!r}.",
+            )
         else:
             places.append(place)
     return places
@@ -150,14 +166,23 @@ def _batch(model: Any, x: Any, budget: str | int | None, batch: int | None) -> i
     if (budget is None) == (batch is None):
         raise UsageError("give budget= or batch=, one of the two", 'Such as budget="1GiB", or batch=64.')
     if batch is not None:
-        if batch < 1:
-            raise UsageError(f"received batch={batch}; expected at least 1")
-        return batch
+        return _whole(batch)
     limit_bytes = parse_size(budget) if isinstance(budget, str) else int(budget or 0)
     each_bytes = _example_bytes(model, x)
     if each_bytes > limit_bytes:
         raise UsageError(f"one example takes about {size(each_bytes)}, more than the budget of {size(limit_bytes)}")
     return limit_bytes // each_bytes
+
+
+def _whole(batch: Any) -> int:
+    """As Python counts; a NumPy integer is one, too."""
+    try:
+        count = operator.index(batch)
+    except TypeError:
+        raise UsageError(f"received batch={batch!r}; expected a whole number of examples, such as 64") from None
+    if count < 1:
+        raise UsageError(f"received batch={batch}; expected at least 1")
+    return count
 
 
 def _example_bytes(model: Any, x: Any) -> int:

@@ -4,7 +4,8 @@ Covers: the reductions of Keras' losses. A mean over examples is divided by the 
 with from outside (`passes.py`); a sum, a mean over sample weights and a mean over the valid entries of a mask are
 divided by something else, and get a factor here. Losses of layers (`add_loss`, regularizers) are means or do not
 depend on the batch: no factor.
-Does not cover: `reduction=None`, and `compute_loss` methods that compare examples of one batch with each other.
+Does not cover: `reduction=None`, a `compute_loss` of the model's own (`passes.py` refuses both), and loss functions that compare
+examples of one batch with each other or give a sum as one number.
 """
 
 from __future__ import annotations

@@ -80,18 +80,18 @@ def _indented(label: str) -> str:
 
 
 def _tried(memory: PipelineMemory, report: Report) -> list[str]:
-    """Changes that were estimated; where there are none, what the verdict says."""
+    """What the verdict says, and changes that were estimated."""
     there = memory.available_bytes
-    if there is not None and memory.needed_high_bytes <= there:
+    if there is not None and memory.high_bytes <= there:
         return []
     said = [each for finding in report.findings if finding.code == _KILLED for each in finding.remedy]
-    return [_change(each, memory) for each in memory.changes[:_MOST_CHANGES]] or said[:_MOST_CHANGES]
+    besides = [each for each in said if not any(each.startswith(f"{one.how}:") for one in memory.changes)]
+    return [*besides, *(_change(each, memory) for each in memory.changes)][:_MOST_CHANGES]
 
 
 def _change(change: Change, memory: PipelineMemory) -> str:
     there = memory.available_bytes
-    whole = change.held_bytes + (memory.built_bytes or 0)
-    worst = change.high_bytes + (memory.built_bytes or 0)
+    whole, worst = change.held_bytes, change.high_bytes
     fits = (
         "" if there is None else ", fits" if worst <= there else ", may fit" if whole <= there else ", not enough alone"
     )
@@ -117,7 +117,7 @@ def _how(memory: PipelineMemory) -> str:
     were = f"{plural(seen, 'real element')} {'was' if seen == 1 else 'were'} looked at"
     looked = f"{were}, no buffer was filled" if seen else "by the shapes of the elements"
     took = f", in {duration(memory.seconds)}" if memory.seconds is not None else ""
-    worst = f"; at worst {size(memory.needed_high_bytes)}" if memory.needed_high_bytes > memory.needed_bytes else ""
+    worst = f"; at worst {size(memory.high_bytes)}" if memory.high_bytes > memory.held_bytes else ""
     return f"{looked}{took}{worst}"
 
 

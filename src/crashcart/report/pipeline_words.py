@@ -35,7 +35,7 @@ def headline(memory: PipelineMemory) -> str:
     least = "at least " if memory.unknown else ""
     there = f" of {size(memory.available_bytes)} available" if memory.available_bytes is not None else ""
     said = verdict(memory)
-    return f"holds {least}{size(memory.needed_bytes)}{there}{f': {said}' if said else ''}"
+    return f"holds {least}{size(memory.held_bytes)}{there}{f': {said}' if said else ''}"
 
 
 def verdict(memory: PipelineMemory) -> str:
@@ -49,11 +49,11 @@ def verdict(memory: PipelineMemory) -> str:
     if memory.fits:
         return "fits"
     if memory.fits is None:
-        if memory.unknown and memory.needed_high_bytes <= memory.available_bytes:
+        if memory.unknown and memory.high_bytes <= memory.available_bytes:
             return f"nobody knows what {memory.unknown[0]} will hold"
-        if memory.needed_bytes > memory.available_bytes:
-            return f"this may well be killed {_while(memory)}"
-        return f"may be killed: up to {size(memory.needed_high_bytes)} at worst"
+        if memory.held_bytes > memory.available_bytes:
+            return f"this may well be killed {_while(memory)}{_room(memory)}"
+        return f"may be killed: up to {size(memory.high_bytes)} at worst"
     when = memory.fill_s
     soon = f" (in about {about(when)})" if when is not None and when < _SOON_S else ""
     return f"this will be killed {_while(memory)}{soon}"
@@ -76,23 +76,22 @@ def _while(memory: PipelineMemory) -> str:
     return f"while the {row.name} fills" if row.kind == "cache" else f"while the {row.name} buffer fills"
 
 
+def _room(memory: PipelineMemory) -> str:
+    count = memory.room_for
+    return "" if count is None else f", if there are more than about {count} elements: nobody knows how many"
+
+
 def sentence(memory: PipelineMemory) -> str:
     """The answer for a page."""
-    worst = f"{size(memory.needed_high_bytes)} at worst"
-    return f"the pipeline holds {size(memory.needed_bytes)} once its buffers are full, {worst}"
+    worst = f"{size(memory.high_bytes)} at worst"
+    return f"the pipeline holds {size(memory.held_bytes)} once its buffers are full, {worst}"
 
 
 def rows(memory: PipelineMemory) -> list[Row]:
     """The stages that hold something, outermost first."""
-    known = list(memory.rows)
-    if memory.built_bytes:
-        known.append(
-            Held("arrays and tensors built before", "built", "tensors", memory.built_bytes, memory.built_bytes)
-        )
+    known = memory.rows
     largest = max((each.bytes for each in known), default=0)
-    shown = [
-        each for each in known if max(each.bytes, each.high_bytes) >= _LEAST_SHARE * max(1, memory.needed_high_bytes)
-    ]
+    shown = [each for each in known if max(each.bytes, each.high_bytes) >= _LEAST_SHARE * max(1, memory.high_bytes)]
     return [_row(each, largest) for each in shown]
 
 
@@ -122,7 +121,7 @@ def facts(memory: PipelineMemory) -> list[tuple[str, str]]:
 
 def glance(memory: PipelineMemory) -> list[tuple[str, str, str]]:
     """The few figures that a reader wants first."""
-    found = [("Holds", size(memory.needed_bytes), f"{size(memory.needed_high_bytes)} at worst")]
+    found = [("Holds", size(memory.held_bytes), f"{size(memory.high_bytes)} at worst")]
     if memory.available_bytes is not None:
         found.append(("Available", size(memory.available_bytes), memory.available_in or ""))
     row = memory.largest

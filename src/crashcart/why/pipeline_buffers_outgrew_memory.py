@@ -153,11 +153,17 @@ def _chain(holders: tuple[HolderNote, ...] | None, pid: int | None) -> str | Non
 def _remedies(chain: str | None) -> tuple[str, ...]:
     found = []
     if chain is None or "shuffle" in chain:
-        found.append("shuffle before decoding, while elements are small, and with a smaller buffer: `shuffle(1000)`")
+        found.append(f"shuffle before decoding, while elements are small, and with a smaller buffer{_than(chain)}")
     if chain is None or "cache" in chain:
         found.append('cache to disk, `cache("/path/on/disk")`, or before the step that makes elements large')
     if chain is None or "prefetch" in chain or "map" in chain:
         found.append(
             "bound the rest: `prefetch(1)`, `num_parallel_calls=2`, and `tf.data.Options().autotune.ram_budget`"
         )
-    return tuple(found) or ("use smaller buffers: `shuffle(1000)`, `prefetch(1)`, `num_parallel_calls=2`",)
+    return tuple(found) or ("use smaller buffers, smaller batches, and `num_parallel_calls=2`",)
+
+
+def _than(chain: str | None) -> str:
+    """The shuffle in use, where it is known: what is smaller depends on it."""
+    used = re.search(r"shuffle\w*\(\d+\)", chain or "")
+    return f" than `{used.group()}`" if used else ""

@@ -29,6 +29,15 @@ def test_every_kind_at_every_weight_is_one_finding() -> None:
         assert all("a, row 3: seen" in each.because for each in report.findings)
 
 
+def test_a_library_is_only_advised_where_one_is_missing() -> None:
+    advised = {}
+    for kind in ("not-checked", "no-library"):
+        kinds = (KindCount(kind, "unchecked", 1, 1, (Example("a.ogg", "there is no check of this format"),)),)
+        (found,) = examine_files(Evidence(survey=Survey(10, 10, 0, kinds=kinds)), "data").findings
+        advised[kind] = any("pip install" in each for each in found.remedy)
+    assert advised == {"not-checked": False, "no-library": True}
+
+
 def test_a_place_that_the_detail_names_is_not_named_twice() -> None:
     examples = (Example("a.csv", "row 22 has 1 column", "row 22"), Example("b.csv", "row 220 has 1 column", "row 22"))
     kinds = (KindCount("row-width", "damage", 2, 2, examples),)

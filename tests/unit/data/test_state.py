@@ -128,7 +128,7 @@ def test_the_libraries_are_those_of_the_extra() -> None:
     assert {*versions()} == {"python", *re.findall(r'"([\w-]+)', listed[1])} - {"fsspec"}
 
 
-@pytest.mark.parametrize("kind", ["unreadable", "decoder-crashed", "too-slow", "not-checked"])
+@pytest.mark.parametrize("kind", ["unreadable", "decoder-crashed", "too-slow", "not-checked", "no-library"])
 def test_what_may_be_gone_by_itself_is_looked_at_again(tmp_path: Path, kind: str) -> None:
     state = State.open(tmp_path / "s.sqlite", WANTED)
     state.claim([found("a")])

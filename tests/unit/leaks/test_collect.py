@@ -9,8 +9,8 @@ from crashcart.evidence import Evidence, Program, Sample
 from crashcart.growth import After, Growth, Series, Steps
 from crashcart.leaks import examine_leaks
 from crashcart.leaks.collect import judgeable, why_not
-from crashcart.units import MIB
-from tests.unit.leaks.grown import growth, memory
+from crashcart.units import KIB, MIB
+from tests.unit.leaks.grown import frame, growth, kept, memory
 
 
 def examined(made: Growth | None, **more: Any) -> dict[str, object]:
@@ -90,11 +90,13 @@ def test_a_program_that_never_allocates_is_not_checked() -> None:
     still = (memory(per_step=0), Series("blocks", "count", (1, 100, 240), (5000, 5000, 5000)))
     assert "nothing shows that they do any work" in str(why_not(growth(*still)))
     assert "nothing shows that they do any work" in str(why_not(growth(*still), busy=0.02)), "it sleeps"
-    looked = replace(still[0], values=(600 * MIB, *(600 * MIB + 126_976,) * (len(still[0].values) - 1)))
+    looked = replace(still[0], values=(600 * MIB, *(600 * MIB + 466_944,) * (len(still[0].values) - 1)))
     assert why_not(growth(looked, still[1]), busy=0.02) is not None, "the looks themselves take as much"
     assert why_not(growth(*still), busy=0.95) is None, "it works, and holds its memory steady"
     moving = (memory(per_step=0), Series("blocks", "count", (1, 100, 240), (5000, 9100, 5000)))
     assert why_not(growth(*moving)) is None
+    for kind in ("marked", "keras batch"):
+        assert why_not(growth(*still, steps=Steps(kind, "steps", 240, 0.1))) is None, "a step of work by what it is"
 
 
 def test_children_keep_a_quiet_run_from_an_all_clear_and_a_leak_from_nothing() -> None:
@@ -209,3 +211,38 @@ def test_resident_memory_that_rises_alone_takes_the_all_clear_away_unless_what_i
     shared = Series("shmem", "bytes", (1, 100, 236), (0, 0, 0))
     assert examined(growth(FLAT, rss, shared))["not_checked"] == [], "pages of files, which the kernel takes back"
     assert examined(growth(FLAT, replace(FLAT, name="rss")))["not_checked"] == []
+
+
+def test_a_container_that_grows_in_memory_that_was_there_takes_the_all_clear_away() -> None:
+    arrays = kept("history", item="ndarray")
+    reason = str(examined(growth(FLAT, kept=(arrays,)))["not_checked"])
+    assert "`history` came to hold 226 MiB more" in reason and "it reused memory that it had" in reason
+    for harmless in (
+        kept("history", KIB, item="float"),
+        kept("history", item="ndarray view of a (5000, 1024) base"),
+        kept("replay", kind="deque (maxlen 1000)", item="ndarray"),
+        kept("history", item="ndarray", counts=lambda step: step % 60),
+    ):
+        assert examined(growth(FLAT, kept=(harmless,)))["not_checked"] == [], harmless
+    slow = Steps("loop", "passes", 240, 600.0)
+    assert examined(growth(FLAT, kept=(arrays,), steps=slow, ended_s=None))["not_checked"] == []
+
+
+def test_a_rise_beside_a_buffer_that_fills_takes_the_all_clear_away_where_it_is_more_than_comes_along() -> None:
+    buffer = kept("replay", kind="deque (maxlen 1000)", item="ndarray")
+    bare = examined(growth(memory(1.5 * MIB), kept=(buffer,)))
+    assert "memory rises by 512 KiB a step beside what fills up" in str(bare["not_checked"])
+    near = examined(growth(memory(1.1 * MIB), kept=(buffer,)))
+    assert near["not_checked"] == [] and int(str(near["below_bytes_per_step"])) < 0.3 * MIB
+    shared = kept("frames", 0.9 * MIB, item="ndarray", filled_at=frame(9, "frames.append(x)"))
+    both = examined(growth(memory(1.05 * MIB), kept=(buffer, shared)))
+    assert "`frames` came to hold" in str(both["not_checked"]), "it goes on when the buffer is full"
+
+
+def test_a_loop_that_loaded_before_memory_rose_further_is_a_note_and_no_all_clear() -> None:
+    loop = Steps("loop", "passes of the loop at load.py:4", 240, 0.005)
+    loaded = Evidence(growth=growth(steps=loop, kept=(kept(),), ended_s=1.5, after=After(0.5, 60 * MIB)))
+    report = examine_leaks(judgeable(loaded), "load.py")
+    (note,) = report.findings
+    assert (note.code, note.level.value) == ("L119", "note") and "memory rose by 60.0 MiB more" in note.because[1]
+    assert "memory rose by 60.0 MiB after the last step" in str(report.figures["not_checked"])

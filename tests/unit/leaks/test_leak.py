@@ -9,7 +9,7 @@ import pytest
 from crashcart.finding import Confidence
 from crashcart.growth import After, Series, Site, Steps
 from crashcart.leaks._holders import bound_of, holdings, is_cache, keras_part, line_of, main_holding, main_site
-from crashcart.leaks._leak import grown_of, is_bounded, leak_of, memory_of
+from crashcart.leaks._leak import grown_of, leak_of, memory_of
 from crashcart.units import GIB, KIB, MIB
 from tests.unit.leaks.grown import frame, growth, kept, memory
 
@@ -39,11 +39,45 @@ def test_slow_growth_is_no_leak_by_the_hour() -> None:
     assert leak_of(growth(memory(128 * KIB), steps=slow)) is None
 
 
+BOUNDED = kept("replay", kind="deque (maxlen 1000)", item="ndarray")
+
+
 def test_a_buffer_that_fills_up_to_its_bound_is_no_leak_while_it_takes_most_of_the_growth() -> None:
-    bounded = kept("replay", kind="deque (maxlen 1000)", item="ndarray")
-    assert is_bounded(growth(kept=(bounded,)), MIB)
-    assert leak_of(growth(kept=(bounded,))) is None
-    assert leak_of(growth(memory(3 * MIB), kept=(bounded,))) is not None
+    assert leak_of(growth(kept=(BOUNDED,))) is None
+    bare = leak_of(growth(memory(3 * MIB), kept=(BOUNDED,)))
+    assert bare is not None and bare.per_step == pytest.approx(2 * MIB, rel=0.02), "the buffer's part is none of it"
+
+
+def test_a_named_leak_beside_a_buffer_that_fills_is_told_with_its_own_part() -> None:
+    frames = kept("frames", 0.5 * MIB, item="ndarray", filled_at=frame(9, "frames.append(x)"))
+    leak = leak_of(growth(memory(1.5 * MIB), kept=(BOUNDED, frames)))
+    assert leak is not None and leak.confidence is Confidence.LIKELY
+    assert leak.per_step == pytest.approx(0.5 * MIB, rel=0.05) and leak.beside_per_step == pytest.approx(MIB, rel=0.02)
+    assert leak.steps_left(3 * GIB) == pytest.approx((3 * 1024 - 954) / 0.5, rel=0.05)
+    assert leak_of(growth(memory(1.5 * MIB), kept=(BOUNDED,))) is None, "what comes along with a buffer has no name"
+    small = replace(frames, sizes_bytes=tuple(each // 40 for each in frames.sizes_bytes))
+    assert leak_of(growth(memory(1.02 * MIB), kept=(BOUNDED, small))) is None, "too little to speak of"
+
+
+def test_an_object_on_the_way_to_a_buffer_is_no_holder_beside_it() -> None:
+    agent = kept("agent", 0.5 * MIB, counts=lambda _: None, kind="Agent", item=None)
+    buffer = replace(BOUNDED, name="agent.replay")
+    assert leak_of(growth(memory(1.5 * MIB), kept=(buffer, agent))) is None
+
+
+def test_a_named_leak_beside_an_array_that_is_filled_is_what_the_process_asks_for() -> None:
+    data = replace(memory(0.2 * MIB, base=2 * GIB), name="data")
+    frames = kept("frames", 0.2 * MIB, item="ndarray", filled_at=frame(9, "frames.append(x)"))
+    leak = leak_of(growth(memory(), data, kept=(frames,)))
+    assert leak is not None and leak.per_step == pytest.approx(0.2 * MIB, rel=0.05)
+
+
+def test_a_container_shows_a_leak_in_jumps_beside_a_buffer_that_fills() -> None:
+    steps = tuple(range(1, 241, 5))
+    jumps = tuple(600 * MIB + (step > 20) * 250 * MIB + (step > 150) * 250 * MIB for step in steps)
+    frames = kept("frames", item="ndarray", filled_at=frame(9, "frames.append(x)"))
+    leak = leak_of(growth(Series("private", "bytes", steps, jumps), kept=(BOUNDED, frames)))
+    assert leak is not None and leak.per_step == pytest.approx(MIB, rel=0.05)
 
 
 def test_the_resident_size_is_taken_where_there_is_no_better_series() -> None:
@@ -145,7 +179,15 @@ def test_a_loop_that_has_ended_is_no_leak_and_nothing_dies_of_it() -> None:
     ended = growth(steps=LOOP, kept=(kept(),), ended_s=20.0, after=After(8.0, 0))
     assert grown_of(ended) is not None and leak_of(ended) is None
     assert leak_of(replace(ended, after=After(1.5, 0))) is not None, "it ended with the program"
-    assert leak_of(replace(ended, after=After(8.0, 100 * MIB))) is not None, "memory went on rising"
+    assert leak_of(replace(ended, after=After(8.0, 100 * MIB))) is None, "what rose then was not of these steps"
+
+
+def test_a_jump_after_a_loop_shows_that_something_else_ran_however_short() -> None:
+    """A list is loaded, stacked and gone through, all within a second and a half."""
+    loaded = growth(steps=LOOP, kept=(kept(),), ended_s=1.5, after=After(0.5, 60 * MIB))
+    assert grown_of(loaded) is not None and leak_of(loaded) is None
+    assert leak_of(replace(loaded, after=After(0.5, 0))) is not None, "nothing shows that more ran than the end"
+    assert leak_of(replace(loaded, after=After(0.1, 60 * MIB))) is not None, "the last steps that were not looked at"
 
 
 def test_training_that_was_followed_by_something_else_is_likely_at_most() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crashcart.evidence import Evidence
 from crashcart.finding import Finding, Level
+from crashcart.ground import Machine
 from crashcart.growth import Growth, Made, Retraced, Series, Site, Steps
 from crashcart.leaks import examine_leaks
 from crashcart.leaks._tell import items
@@ -86,12 +89,85 @@ def test_code_is_only_offered_that_would_run() -> None:
     def tried(source: str, each: float = MIB, item: str = "EagerTensor") -> str:
         return found(growth(kept=(kept("history", each, item=item, filled_at=frame(9, source)),)))[0].remedy[0]
 
-    assert tried("history.append(loss)") == "history.append(float(loss))"
+    assert tried("history.append(loss)") == "history.append(float(tf.reduce_mean(loss)))", "it has a million bytes"
     assert tried("history.append(out)") == "history.append(float(tf.reduce_mean(out)))"
     for source in ("history.append((loss, grads))", "history.append({'loss': loss})", "history[key] = [loss, out]"):
-        assert "float(loss), …" in tried(source, item="tuple of EagerTensor")
-    assert tried("history.append(pair)", item="tuple of EagerTensor") == "put plain numbers into `history`: `float(x)`"
-    assert tried("history.append(step(x))") == "put plain numbers into `history`: `float(x)`"
+        assert "(float(tf.reduce_mean(loss)), …)" in tried(source, item="tuple of EagerTensor")
+    whole = "put plain numbers into `history`: `float(tf.reduce_mean(x))`"
+    assert tried("history.append(pair)", item="tuple of EagerTensor") == whole
+    assert tried("history.append(step(x))") == whole
+
+
+def test_a_number_is_made_of_a_tensor_of_one_value_alone() -> None:
+    """Enough of them that their bytes count: 200,000 with each step."""
+    losses = kept("history", 12, counts=lambda step: 200_000 * step)
+    assert found(growth(memory(12 * 200_000), kept=(losses,)))[0].remedy[0] == "history.append(float(loss))"
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "advice"),
+    [
+        ("list", "seen.append(x)", "`seen = collections.deque(maxlen=1000)`"),
+        ("deque", "seen.put((step, x))", "`seen = queue.Queue(maxsize=1000)`"),
+        ("dict", "seen[step] = x", "`del seen[next(iter(seen))]` where `len(seen) > 1000`"),
+        ("set", "seen.add(x)", "take the oldest out of `seen`"),
+    ],
+)
+@pytest.mark.parametrize("item", ["ndarray", "EagerTensor", "object"])
+def test_a_container_is_kept_short_by_what_its_kind_can_take(kind: str, source: str, advice: str, item: str) -> None:
+    holder = kept("seen", kind=kind, item=item, filled_at=frame(9, source))
+    tried = found(growth(kept=(holder,)))[0].remedy
+    assert any(advice in each for each in tried), tried
+    assert kind == "list" or not any("deque" in each for each in tried)
+
+
+@pytest.mark.parametrize(
+    ("source", "joined"),
+    [
+        ("a = np.concatenate([a, x])", True),
+        ("a += x", True),
+        ("self.a = pd.concat([self.a, x])", True),
+        ("a = np.concatenate([a,", True),
+        ("a = x.T @ x; b = a.sum()", False),
+        ("a = make(", False),
+        (None, False),
+    ],
+)
+def test_an_array_is_joined_only_where_the_line_reads_what_it_writes(source: str | None, joined: bool) -> None:
+    larger = kept("a", kind="ndarray", item=None, counts=lambda _: None, filled_at=frame(9, source))
+    first = found(growth(kept=(larger,)))[0]
+    assert ("joined to it stays" in first.because[0]) is joined
+    assert first.confidence.value == ("certain" if joined else "likely")
+    assert joined or "each step makes a larger `a`" in first.headline
+
+
+def test_a_leak_beside_a_buffer_is_told_with_both_parts() -> None:
+    buffer = kept("replay", kind="deque (maxlen 1000)", item="ndarray", filled_at=frame(8, "replay.append(x)"))
+    frames = kept("frames", 0.5 * MIB, item="ndarray", filled_at=frame(9, "frames.append(x)"))
+    first, note = found(growth(memory(1.5 * MIB), kept=(buffer, frames)))
+    facts = " ".join(first.because)
+    assert (first.holder, note.holder) == ("frames", "replay") and note.level is Level.NOTE
+    assert first.bytes_per_step is not None and first.bytes_per_step < 0.6 * MIB
+    assert "1.00 MiB a step of that go into what fills up" in facts and "of that rest" in facts
+
+
+def test_what_a_loop_filled_that_a_later_one_goes_on_to_fill_is_told_once() -> None:
+    loop = Steps("loop", "passes of the loop at train.py:5", 240, 0.05)
+    once = found(growth(kept=(kept(),), earlier=growth(kept=(kept(),), steps=loop)))
+    assert [each.code for each in once] == ["L102"]
+    other = kept("rows", item="ndarray", filled_at=frame(5, "rows.append(x)"))
+    both = found(growth(kept=(kept(),), earlier=growth(kept=(other,), steps=loop)))
+    assert [each.code for each in both] == ["L102", "L119"]
+
+
+def test_what_piles_up_is_told_with_its_count_its_limit_and_its_line() -> None:
+    quiet = memory(0)
+    files = Series("descriptors", "count", LOOKS, tuple(5 + step for step in LOOKS))
+    kept_files = kept("files", 200, item="TextIOWrapper", filled_at=frame(6, "files.append(f)"))
+    machine = Machine(*(None,) * 9, rlimits={"nofile": 1024})
+    (note,) = examine_leaks(Evidence(growth=growth(quiet, files, kept=(kept_files,)), machine=machine), "x").findings
+    assert note.headline == "open files and sockets pile up (15 → 241; the limit is 1,024)"
+    assert note.where is not None and note.where.line == 6
 
 
 def test_growth_without_a_holder_is_told_with_live_tensors_and_with_what_else_looks_like_it() -> None:

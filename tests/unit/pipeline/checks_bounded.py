@@ -435,3 +435,30 @@ def check_a_map_that_gives_the_same_type_is_measured_anew() -> None:
         assert made.report.measured
         assert made.report.wanted_bytes is not None and made.report.wanted_bytes > 15 * 2 * (2 << 20)
         assert flat(made.map(tf.strings.length)) == [[[2 << 20] * 2]] * 15
+
+
+def check_tensors_that_functions_open_count() -> None:
+    plain = Dataset.range(4).flat_map(lambda _: Dataset.from_tensor_slices(tf.zeros((10_000, 1000)))).batch(4)
+    try:
+        cc.bounded(plain, "100MiB")
+    except CannotBoundError as error:
+        assert "flat_map" in str(error)
+    else:
+        raise AssertionError("two tensors of 40 MB do not fit")
+    assert cc.bounded(plain, "1GiB").report.held_bytes > 2 * 40_000_000
+    nested = Dataset.range(4).flat_map(
+        lambda _: Dataset.range(1).flat_map(lambda _: Dataset.from_tensor_slices(tf.zeros((10, 10))))
+    )
+    assert quiet(nested).report.unbounded
+
+
+def check_arrays_inside_of_functions_count_with_their_copies() -> None:
+    array = np.ones((1000, 2500), np.float32)
+    plain = Dataset.range(1000).map(lambda index: tf.gather(array, index)).batch(4)
+    try:
+        cc.bounded(plain, "128MiB")
+    except CannotBoundError as error:
+        assert "arrays inside of their graphs" in str(error) and "tf.Variable" in (error.help or "")
+    else:
+        raise AssertionError("eleven copies of 10 MB do not fit")
+    assert cc.bounded(plain, "400MiB").report.held_bytes > 110_000_000

@@ -42,6 +42,8 @@ def grouped():
 def different():
     wide = lambda i: tf.random.stateless_uniform([2048], [i, 1], 0, 1 << 30, tf.int32)
     return D.range(40_000).map(wide).unique().batch(64)
+def array():
+    return D.from_tensor_slices(tf.ones((1000, 12_500))).batch(500)
 empty = D.from_tensor_slices(tf.constant([], tf.string)).map(tf.io.read_file).shuffle(10)
 """
 TIMEOUT_S = 300
@@ -64,6 +66,7 @@ def test_a_killer_is_told_with_a_change_that_fits(crashcart: Crashcart, file: Pa
     shuffle = next(each for each in document["stages"] if each["name"] == "shuffle(12000)")
     assert 12e9 < shuffle["bytes"] < 12.1e9
     assert any(each["held_bytes"] < 1e9 for each in document["changes"])
+    assert document["held_bytes"] == sum(each["bytes"] for each in document["stages"])
     assert "shuffle(12000)" in page.read_text(encoding="utf-8")
 
 
@@ -131,6 +134,18 @@ def test_no_line_is_wider_than_asked(width: int) -> None:
     text = render_pipeline(found.memory, found.report, width, False)
     assert all(cells(line) <= width for line in text.splitlines())
     assert render_pipeline(found.memory, found.report, width, False, ascii_only=True).isascii()
+
+
+def test_figures_are_those_of_the_text_with_what_was_built(crashcart: Crashcart, file: Path) -> None:
+    done = crashcart("pipeline", f"{file}:array", "--memory", "4G", "--json", timeout_s=TIMEOUT_S)
+    document = json.loads(done.stdout)
+    built = document["stages"][-1]
+    assert (built["stage"], built["bytes"]) == ("built", document["built_bytes"]) and built["bytes"] > 40e6
+    assert document["held_bytes"] == sum(each["bytes"] for each in document["stages"]) > 60e6
+    assert document["high_bytes"] == sum(each["high_bytes"] for each in document["stages"])
+    text = crashcart("pipeline", f"{file}:array", "--memory", "4G", timeout_s=TIMEOUT_S).stdout
+    said = float(text.split("holds ")[1].split(" MiB")[0])
+    assert said == pytest.approx(document["held_bytes"] / (1 << 20), rel=0.1)  # each run measures anew
 
 
 def test_an_element_that_never_comes_is_a_finding(crashcart: Crashcart, file: Path) -> None:

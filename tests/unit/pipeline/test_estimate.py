@@ -226,3 +226,60 @@ def test_a_kill_is_announced_only_where_the_figure_leaves_no_doubt(share: float,
     assert said in headline(memory)
     findings = [each.level for each in examine_pipeline(Evidence(pipeline=memory), "x").findings if each.code == "P101"]
     assert findings == {False: [Level.PROBLEM], None: [Level.PROBLEM if share < 1 else Level.RISK], True: []}[fits]
+
+
+def test_a_buffer_over_a_dataset_of_unknown_length_makes_no_kill_certain() -> None:
+    finite = over("shuffle", source(MB, None), buffer_size=10_000)
+    memory = memory_of(pipeline(batched(finite, 4)), GROUND, 400 * MB, "given")
+    assert memory.fits is None and 350 < (memory.room_for or 0) < 400
+    assert f"if there are more than about {memory.room_for} elements" in headline(memory)
+    (found,) = [each for each in examine_pipeline(Evidence(pipeline=memory), "x").findings if each.code == "P101"]
+    assert found.confidence is Confidence.POSSIBLE and "assert_cardinality(n)" in found.remedy[0]
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        source(MB, 10_000),
+        source(MB),
+        replace(source(MB, None), element=Element(MB, MB, how="measured", seen=800)),
+        replace(over("assert_cardinality", source(MB, None)), cardinality=10_000),
+    ],
+    ids=["known", "endless", "seen", "asserted"],
+)
+def test_a_buffer_that_gets_its_elements_for_sure_makes_a_kill_certain(below: Stage) -> None:
+    assert memory_of(pipeline(over("shuffle", below, buffer_size=10_000)), GROUND, 400 * MB, "given").fits is False
+
+
+def test_a_repeat_fills_a_shuffle_from_the_next_epochs() -> None:
+    def count(times: int, whole: int | None) -> tuple[int | None, bool]:
+        held = row(over("repeat", over("shuffle", source(MB, whole), buffer_size=100), count=times), "shuffle")
+        return held.count, held.low_bytes is None
+
+    assert [count(-1, 7), count(3, 7), count(-1, None), count(3, None)] == [
+        *((100, True), (21, True)),
+        *((100, True), (100, False)),
+    ]
+
+
+def test_what_was_built_before_is_a_row_and_in_the_sum() -> None:
+    memory = memory_of(pipeline(source(MB, 10)), GROUND, 400 * MB, "given", built_bytes=30 * MB)
+    assert memory.rows[-1].bytes == 30 * MB and memory.held_bytes == sum(each.bytes for each in memory.rows)
+    assert memory.high_bytes == sum(each.high_bytes for each in memory.rows)
+    assert memory.grown_bytes == memory.held_bytes - 30 * MB
+
+
+def test_a_fallback_names_the_stage_that_holds_most_and_no_other_size() -> None:
+    shuffled = over("batch", over("shuffle", source(MB, 100), buffer_size=1), 40 * MB, batch_size=40)
+    memory = memory_of(pipeline(shuffled), GROUND, 100 * MB, "given")
+    (found,) = [each for each in examine_pipeline(Evidence(pipeline=memory), "x").findings if each.code == "P101"]
+    assert not memory.changes and found.remedy == ("smaller batches than batch(40)",)
+
+
+def test_a_batch_that_the_user_did_not_write_is_not_told() -> None:
+    cheap = batched(mapped(source(200, 1000), 200), 32)
+    own = over("scan", cheap, state_bytes=8)
+    assert [code for code, _ in findings(cheap)] == ["P106"]
+    assert not [code for code, _ in findings(Stage("zip", inputs=(own, own), element=cheap.element)) if code == "P106"]
+    twice = findings(Stage("zip", inputs=(cheap, cheap), element=cheap.element))
+    assert [code for code, _ in twice].count("P106") == 1

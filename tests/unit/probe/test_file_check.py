@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import bz2
+import lzma
 import os
 import socket
 import struct
@@ -119,7 +120,8 @@ def test_a_read_that_fails_in_the_middle() -> None:
 def test_empty_files_of_every_name() -> None:
     for name in ("a.jpg", "a.tfrecord", "a.csv", "a.zip", "a"):
         assert kinds(checked(name, b"")) == {"zero-bytes"}
-        assert checked(name, b"").damaged == (name != "a")
+        # TensorFlow leaves such a file of a shard without records, and reads it as one.
+        assert checked(name, b"").damaged == (name not in ("a", "a.tfrecord"))
 
 
 def test_content_goes_before_the_name() -> None:
@@ -158,8 +160,22 @@ def test_without_a_library_its_format_is_not_checked(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, module, None)
     found = checked(name, data)
     file_lacking._load.cache_clear()
-    assert kinds(found, "unchecked") == {"not-checked"} and not found.damaged
+    assert kinds(found, "unchecked") == {"no-library"} and not found.damaged
     assert "pip install 'crashcart[data]'" in found.faults[0].detail
+
+
+def test_what_no_library_reads_is_not_told_as_a_missing_one() -> None:
+    for name, data in (
+        ("a.ogg", b"OggS\0\2" + bytes(60)),
+        ("a.bz2", bz2.compress(b"a")),
+        ("a.xz", lzma.compress(b"a")),
+    ):
+        assert kinds(checked(name, data)) == kinds(checked(name, data), "unchecked") == {"not-checked"}
+
+
+def test_json_beyond_the_depth_of_the_parser_is_not_a_matter_of_memory() -> None:
+    fault = checked("a.json", b"[" * 100_000 + b"]" * 100_000).faults[0]
+    assert (fault.kind, fault.weight) == ("not-checked", "unchecked") and "nested too deeply" in fault.detail
 
 
 def test_a_mistake_of_ours_is_not_the_file_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,6 +134,17 @@ def test_a_broken_line_under_the_name_of_json_is_told_by_its_own_number() -> Non
     assert kinds(checked("a.json", json_lines(), classes=2)) == {"label-out-of-range"}
 
 
+@pytest.mark.parametrize("digits", [4301, 6000])
+def test_a_number_of_more_digits_than_python_converts_is_json(digits: int) -> None:
+    number = b"9" * digits
+    assert checked("a.json", b'{"a": ' + number + b"}").faults == ()
+    found = checked("a.jsonl", b'{"label": 1, "a": -' + number + b'}\n{"label": 0, "a": 2}\n', classes=2)
+    assert found.faults == () and found.facts["columns"] == {"label": "int", "a": "int"}
+    assert kinds(checked("a.jsonl", b'{"label": ' + number + b"}\n", classes=2)) == {"label-out-of-range"}
+    broken = checked("a.json", b'{"a": ' + number + b", }").faults[0]
+    assert (broken.kind, broken.where) == ("bad-json", "line 1")
+
+
 def test_columns_have_types() -> None:
     found = checked("a.csv", b"n,x,name,label\n1,0.5,a,0\n2,nan,b,1\n3,1e9,,2\n")
     assert found.facts["columns"] == {"n": "int", "x": "float", "name": "text", "label": "int"}

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import layers
 
 import crashcart as cc
@@ -136,6 +137,15 @@ def check_a_class_that_is_left_out() -> None:
     same(build, numbers(50, 6), np.arange(50) % 5 % 4 - 1, batch_size=25)
 
 
+def check_sparse_inputs_are_refused() -> None:
+    """Their gradients have each row once; those of passes, added up, do not, and Adam squares rows one by one."""
+    inputs = keras.Input((6,), sparse=True)
+    model = keras.Model(inputs, layers.Dense(3)(inputs))
+    model.compile("adam", "mse")
+    with pytest.raises(UsageError, match="the batch holds a SparseTensor"):
+        four(model).fit(tf.sparse.from_dense(numbers(8, 6)), numbers(8, 3), verbose=0)
+
+
 def check_several_outputs() -> None:
     exact()
 
@@ -218,6 +228,18 @@ def check_what_makes_no_sense_is_refused() -> None:
 
     with pytest.raises(UsageError, match="train_step of its own"):
         four(Own([layers.Dense(1)]))
+
+    class Summed(keras.Sequential):  # type: ignore[misc]
+        def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None) -> Any:
+            return keras.ops.sum(keras.ops.square(y - y_pred))
+
+    with pytest.raises(UsageError, match="compute_loss of its own"):
+        four(Summed([layers.Dense(1)]))
+    for method in ("train_step", "compute_loss"):
+        placed = dense()
+        setattr(placed, method, getattr(Summed([layers.Dense(1)]), method))
+        with pytest.raises(UsageError, match=f"{method} of its own"):
+            four(placed)
     with pytest.raises(UsageError, match="received steps=0"):
         cc.remedy.accumulate(dense(), 0)
     with pytest.raises(UsageError, match="accumulates gradients itself"):

@@ -108,12 +108,36 @@ def check_what_makes_no_sense_is_refused() -> None:
         ({}, "one of the two"),
         ({"batch": 2, "budget": "1G"}, "one of the two"),
         ({"batch": 0}, "at least 1"),
+        ({"batch": "3"}, "received batch='3'"),
+        ({"batch": 2.5}, "received batch=2.5"),
+        ({"batch": 2, "out": np.zeros((4, 5), "int64")}, "out= holds int64"),
         ({"budget": "1K"}, "one example takes about"),
     ):
         with pytest.raises(UsageError, match=words):
             cc.remedy.chunked_predict(model, images(4), **options)
     with pytest.raises(UsageError, match="expected arrays"):
         cc.remedy.chunked_predict(model, tf.data.Dataset.from_tensors(1), batch=2)
+    for odd in (np.float32(1), [1, 2], tf.sparse.from_dense(np.eye(3))):
+        with pytest.raises(UsageError, match="expected arrays"):
+            cc.remedy.chunked_predict(model, odd, batch=2)
+
+
+def check_integers_of_numpy_and_places_of_another_precision_will_do() -> None:
+    model, x = convolution(), images(5)
+    place = np.zeros((5, 5), "float64")
+    cc.remedy.chunked_predict(model, x, batch=np.int64(2), out=place)
+    np.testing.assert_allclose(place, model.predict(x, verbose=0), rtol=1e-5, atol=1e-5)
+
+
+def check_labels_and_weights_of_another_length_are_refused() -> None:
+    model, x = convolution(), images(6)
+    for y, weight, words in (
+        (numbers(8, 5), None, "y has 8 examples, x has 6"),
+        (numbers(5, 5), None, "y has 5 examples, x has 6"),
+        (numbers(6, 5), np.ones(7), "sample_weight has 7 examples, x has 6"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            cc.remedy.chunked_evaluate(model, x, y, batch=4, sample_weight=weight)
 
 
 def product_of(a: Any, b: Any, budget: int = 8192, **options: Any) -> None:

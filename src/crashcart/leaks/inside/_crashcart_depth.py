@@ -52,6 +52,8 @@ class Depth:
         self.part = leaks._part
         self.watch = watch
         self.precise = precise
+        self.bounded: Any = None
+        """What is known of lists with slots, from the first look at names on."""
         self.kept_s = 0.0
         self.kept_cost_s = 0.0
         self.kept_every_s = KEPT_FIRST_S
@@ -142,7 +144,8 @@ class Depth:
         frames = kept.frames_here(_HERE)
         budget_s = PRECISE_BUDGET_S if self.precise else KEPT_BUDGET_S
         watch = self.watch
-        entries, whole = kept.look(watch.is_own, self.part("sizes"), frames, budget_s, watch.counts.is_theirs)
+        self.bounded = self.bounded or self.part("bounded").Bounded(self.part("sizes"))
+        entries, whole = kept.look(watch.is_own, self.bounded, frames, budget_s, watch.counts.is_theirs)
         del frames
         self.watch.write("leak-kept", entries=entries, whole=whole)
         self._remember(entries)

@@ -2,7 +2,8 @@
 
 Covers: globals of own modules, variables of own functions that run, attributes of own objects and classes, closures, default
 arguments, functools caches, callbacks of a running `fit`, layers of own classes inside of models, queues.
-Does not cover: how large exactly (`_crashcart_sizes` takes samples); variables of other threads; what no name leads to.
+Does not cover: how large exactly (`_crashcart_sizes` and `_crashcart_bounded` take samples); variables of other threads; what
+no name leads to.
 
 It calls nothing of the program's: types are compared, built-in containers are read with the built-in types' own methods,
 attributes through the instance's dictionary. Nothing is kept: a look gives words and numbers.
@@ -58,9 +59,10 @@ class Walk:
     A place is the words for where a name lives (`train.py, main`), its file, and the chain of links from the root.
     """
 
-    def __init__(self, is_own: Any, sizes: Any, budget_s: float) -> None:
+    def __init__(self, is_own: Any, bounded: Any, budget_s: float) -> None:
         self.is_own = is_own
-        self.sizes = sizes
+        self.bounded = bounded
+        self.sizes = bounded.sizes
         self.deadline_s = time.thread_time() + budget_s
         self.nodes = 0
         self.seen: set[int] = set()
@@ -100,13 +102,16 @@ class Walk:
         kind, members = base
         count = kind.__len__(value)
         if count >= LEAST_COUNT or kind is not tuple:
-            size, item = self.sizes.of_container(self, value, kind, members)
+            used, has_slots = self.bounded.slots(value, count) if kind is list else (count, False)
+            size, item = self.sizes.of_container(self, value, kind, members, used)
             words = type(value).__name__
-            if kind is deque and value.maxlen is not None:
+            if has_slots:
+                words = f"{words} ({count} slots)"
+            elif kind is deque and value.maxlen is not None:
                 words = f"{words} (maxlen {value.maxlen})"
             elif id(value) in self.bounds:
                 words = f"{words} (maxsize {self.bounds[id(value)]})"
-            self._enter(name, place, words, count, size, item, 0)
+            self._enter(name, place, words, used, size, item, 0)
         if count > WIDEST or depth >= DEEPEST:
             return
         if kind is dict:
@@ -146,7 +151,7 @@ class Walk:
         code = getattr(getattr(value, "__wrapped__", None), "__code__", None)
         if code is None or not self.is_own(code.co_filename):
             return
-        count, size, item = self.sizes.of_cache(self, value)
+        count, size, item = self.bounded.of_cache(self, value)
         bound = value.cache_info().maxsize
         words = "lru_cache" if bound is None else f"lru_cache (maxsize {bound})"
         scope = (place[0], code.co_filename, place[2])
@@ -229,11 +234,11 @@ def _scope(file: str, function: str) -> str:
 
 
 def look(
-    is_own: Any, sizes: Any, frames: list[Any], budget_s: float, is_theirs: Any = None
+    is_own: Any, bounded: Any, frames: list[Any], budget_s: float, is_theirs: Any = None
 ) -> tuple[list[list[Any]], bool]:
     """The entries of one look, and whether it was whole. `frames` are those of this thread, the innermost first; a failure
     that `is_theirs` goes on."""
-    walk = Walk(is_own, sizes, budget_s)
+    walk = Walk(is_own, bounded, budget_s)
     whole = True
     try:
         for name, value, place in _roots(is_own, frames):

@@ -1,12 +1,18 @@
 """How much a container or an array holds, from a sample of its members.
 
 Covers: built-in containers and their subclasses, NumPy arrays (a view counts as the base that it keeps), tensors and
-variables of TensorFlow, tensors of PyTorch, pandas frames, models of Keras, texts, functools caches.
-Does not cover: objects of other classes, beyond their own size.
+variables of TensorFlow, tensors of PyTorch, pandas frames, models of Keras, texts; what closures, bound methods, exceptions
+and objects of the program's classes keep; what members share, once.
+Does not cover: what lies more than three objects deep in a member; members that share with others far from them; functools
+caches (`_crashcart_bounded`).
+
+It calls nothing of the program's: what an object keeps is read with the built-in types' own methods, or as the garbage
+collector reads it.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import deque
 from itertools import islice
@@ -23,10 +29,43 @@ ENDS = 256
 VIEW_BYTES = 112
 NEARLY = 0.8
 DEEPEST = 3
+NEIGHBOURS = 9
+"""So many members next to each other, at each end, show what members share. A replay buffer's `(state, action, next_state)` has
+each state twice; to measure these takes 0.1 ms."""
+MOST_PARTS = 128
+"""Of one member, so many objects are measured."""
+MOST_ATTRIBUTES, MOST_FRAMES = 32, 8
 _TEXTS = (str, bytes)
+_PLAIN = frozenset({int, float, bool, complex, type(None)})
+_ALONE = _PLAIN | {*_TEXTS}
+_FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "torch", "jax"})
+"""Their objects lead to all that a framework has: of these, only the arrays and models among their attributes count."""
+_HEAP_TYPE = 1 << 9
+_FUNCTION = type(lambda: None)
 MOST_VARIABLES, MOST_LAYERS = 400, 100
 _CONTAINERS: Any = ((list, list.__iter__), (tuple, tuple.__iter__), (dict, dict.values), (set, set.__iter__),
-                    (frozenset, frozenset.__iter__))  # fmt: skip
+                    (frozenset, frozenset.__iter__), (deque, deque.__iter__))  # fmt: skip
+
+
+class _OneOfEach:
+    """Types of the interpreter that have no name of their own; `types` would be one more module in the program."""
+
+    def __init__(self) -> None:
+        self.method = type(self.raised)
+        self.cell = type((lambda: self).__closure__[0])  # type: ignore[index]
+        try:
+            self.raised()
+        except LookupError as error:
+            self.traceback, self.frame = type(error.__traceback__), type(error.__traceback__.tb_frame)  # type: ignore[union-attr]
+
+    def raised(self) -> None:
+        """An exception, for its traceback."""
+        raise LookupError
+
+
+_TYPES = _OneOfEach()
+_NEVER = (type, type(sys), type(len), type(_OneOfEach.raised.__code__), _TYPES.frame)
+"""What these lead to is no part of a member."""
 
 
 def of_array(value: Any, kind: Any) -> tuple[int, str | None] | None:
@@ -67,29 +106,46 @@ def _tensor(value: Any, kind: Any) -> tuple[int, str] | None:
     return None
 
 
-def _measure(value: Any, depth: int) -> tuple[int, str | None]:
-    """Bytes of one member, and what it is."""
+def measure(value: Any, depth: int, parts: dict[int, int]) -> tuple[int, str | None]:
+    """Bytes of one member, and what it is. Each object that it is made of goes to `parts`, by its id, and counts once."""
     kind = type(value)
-    measured = of_array(value, kind)
+    measured = (kind.__basicsize__, kind.__name__) if kind in _PLAIN else of_array(value, kind)
+    whole = base_of(value)
+    known = id(value if whole is None else whole)
+    if known in parts or len(parts) >= MOST_PARTS:
+        return 0, kind.__name__ if measured is None else measured[1]
+    if measured is None and _is_layer(kind):
+        measured = _layer(value, 0), kind.__name__
     if measured is not None:
+        parts[known] = measured[0]
         return measured
     for base, members in _CONTAINERS:
         if issubclass(kind, base):
-            count = base.__len__(value)
-            own = base.__sizeof__(value)
-            if depth >= DEEPEST or count == 0:
-                return own, kind.__name__
-            sample = list(islice(members(value), 8))
-            bases = _bases(sample)
-            if len(bases) > 1 and len({id(each) for each in bases}) == 1:
-                return int(own + bases[0].nbytes), f"{kind.__name__} of views"
-            sizes = [_measure(each, depth + 1) for each in sample]
-            mean = sum(size for size, _ in sizes) / len(sizes)
-            largest = max(sizes, key=lambda each: each[0])[1]  # of a few kinds, the one that weighs
-            return int(own + mean * count), f"{kind.__name__} of {largest}" if largest else kind.__name__
-    if _is_layer(kind):
-        return _layer(value, 0), kind.__name__
-    return _own_size(value, kind), kind.__name__
+            return _of_inner(value, base, members, depth, parts)
+    size = parts[known] = int(kind.__basicsize__)
+    for each in _kept_by(value, kind) if depth <= DEEPEST else ():
+        size += measure(each, depth + 1, parts)[0]
+    return size, kind.__name__
+
+
+def _of_inner(value: Any, base: Any, members: Any, depth: int, parts: dict[int, int]) -> tuple[int, str | None]:
+    """The same for a container that is a member, or in one."""
+    count, name = base.__len__(value), type(value).__name__
+    own = parts[id(value)] = int(base.__sizeof__(value))
+    if depth >= DEEPEST or count == 0:
+        return own, name
+    sample = list(islice(members(value), 8))
+    bases = _bases(sample)
+    if len(bases) > 1 and len({id(each) for each in bases}) == 1:
+        held = 0 if id(bases[0]) in parts else int(bases[0].nbytes)
+        parts.setdefault(id(bases[0]), held)
+        return own + held, f"{name} of views"
+    sizes = [measure(each, depth + 1, parts) for each in sample]
+    seen = sum(size for size, _ in sizes)
+    unseen = seen * (count - len(sizes)) // len(sizes)
+    parts[id(value)] += unseen
+    largest = max(sizes, key=lambda each: each[0])[1]  # of a few kinds, the one that weighs
+    return own + seen + unseen, f"{name} of {largest}" if largest else name
 
 
 def _is_layer(kind: Any) -> bool:
@@ -114,20 +170,61 @@ def _layer(value: Any, depth: int) -> int:
     return size + sum(_layer(each, depth + 1) for each in inner if type(each).__dictoffset__)
 
 
-def _own_size(value: Any, kind: Any) -> int:
-    """Of an object whose class we do not know: `__sizeof__` of a class of Python may be code of the program."""
-    size = int(kind.__basicsize__)
-    if kind.__dictoffset__:
-        held = object.__getattribute__(value, "__dict__")
-        if type(held) is dict:
-            for each in islice(dict.values(held), 16):
-                measured = of_array(each, type(each))
-                if measured is not None:
-                    size += measured[0]
-                elif _is_layer(type(each)):  # the model that a History keeps
-                    size += _layer(each, 1)
-            size += sys.getsizeof(held)
-    return size
+def _kept_by(value: Any, kind: Any) -> list[Any]:
+    """What an object of no known type keeps alive."""
+    if kind is _FUNCTION:
+        found = [*_contents(value.__closure__ or ()), *(value.__defaults__ or ())]
+    elif kind is _TYPES.method:
+        found = [value.__self__]
+    elif str(kind.__module__).partition(".")[0] in _FRAMEWORKS:
+        held = dict.values(_attributes(value, kind))
+        found = [each for each in islice(held, MOST_ATTRIBUTES) if of_array(each, type(each)) or _is_layer(type(each))]
+    elif kind.__flags__ & _HEAP_TYPE or issubclass(kind, BaseException):
+        attributes = _attributes(value, kind)
+        found = list(islice(dict.values(attributes), MOST_ATTRIBUTES))
+        for each in islice(gc.get_referents(value), MOST_ATTRIBUTES):  # slots, and what a class in C has
+            if type(each) is _TYPES.traceback:
+                found += _of_traceback(each)
+            elif each is not attributes:
+                found.append(each)
+    else:
+        return []
+    return [each for each in found if not issubclass(type(each), _NEVER)]
+
+
+def _attributes(value: Any, kind: Any) -> dict[Any, Any]:
+    """The dictionary of an instance; an empty one where a class answers for it with code of its own."""
+    if not kind.__dictoffset__:
+        return {}
+    for base in kind.__mro__:
+        if type(vars(base).get("__dict__")).__name__ not in ("getset_descriptor", "NoneType"):
+            return {}
+    held = object.__getattribute__(value, "__dict__")
+    return held if type(held) is dict else {}
+
+
+def _of_traceback(traceback: Any) -> list[Any]:
+    """The variables of the functions that an exception came out of, which it keeps. A function that still runs shows none of
+    them; before Python 3.11 it does, so the one that caught the exception is left out."""
+    found: list[Any] = []
+    if sys.version_info < (3, 11):
+        traceback = traceback.tb_next
+    for _ in range(MOST_FRAMES):
+        if traceback is None:
+            break
+        frame = traceback.tb_frame
+        for each in islice(gc.get_referents(frame), MOST_ATTRIBUTES):
+            if type(each) is _TYPES.cell:
+                found += _contents((each,))
+            elif type(each) is not _FUNCTION and each is not frame.f_globals and each is not frame.f_builtins:
+                found.append(each)
+        traceback = traceback.tb_next
+    return found
+
+
+def _contents(cells: Any) -> list[Any]:
+    """What cells of closures hold; those that are not assigned yet hold nothing."""
+    return [each for cell in cells for each in gc.get_referents(cell)]
 
 
 def _backwards(value: Any, kind: Any) -> Any:
@@ -139,47 +236,86 @@ def _backwards(value: Any, kind: Any) -> Any:
     return None
 
 
-def _spread(value: Any, kind: Any, members: Any, count: int) -> list[Any]:
+def spread(value: Any, kind: Any, members: Any, count: int) -> list[Any]:
     """A sample from all over a container: of one that is filled, the newest members are the ones that matter. A dictionary or a
     deque can only be walked along, so of a long one only a stretch at each end is seen."""
-    if kind in (list, tuple):
-        every = max(1, count // SAMPLED)
+    if count < 2 * SAMPLED:  # else no two of the sample are neighbours
+        return list(value if kind is range else members(value))[:count]
+    if kind in (list, tuple, range):
+        every = count // SAMPLED
         return [kind.__getitem__(value, index) for index in range(count - 1, -1, -every)][:SAMPLED]
     backwards = _backwards(value, kind)
     if backwards is None:
         reach = min(count, WALKED)
-        return list(islice(members(value), 0, reach, max(1, reach // SAMPLED)))[:SAMPLED]
+        return list(islice(members(value), 0, reach, reach // SAMPLED))[:SAMPLED]
     if count <= WALKED:
-        return list(islice(backwards, 0, count, max(1, count // SAMPLED)))[:SAMPLED]
+        return list(islice(backwards, 0, count, count // SAMPLED))[:SAMPLED]
     every, half = WALKED // SAMPLED, WALKED // 2
     return [*islice(backwards, 0, half, every), *islice(members(value), 0, half, every)]
 
 
-def of_container(walk: Any, value: Any, kind: Any, members: Any) -> tuple[int, str | None]:
-    """Bytes of a container with all its members, and what they are; from a sample spread over it."""
-    count = kind.__len__(value)
+def ends_of(value: Any, kind: Any, members: Any, count: int) -> list[list[Any]]:
+    """The oldest of so many members and the newest, neighbour by neighbour."""
+    if kind in (list, tuple, range):
+        places = (slice(NEIGHBOURS), slice(max(0, count - NEIGHBOURS), count))
+        return [list(kind.__getitem__(value, place)) for place in places]
+    oldest, newest = list(islice(members(value), NEIGHBOURS)), _backwards(value, kind)
+    return [oldest] if newest is None else [oldest, list(islice(newest, NEIGHBOURS))]
+
+
+def held_together(count: int, sample: list[Any], ends: list[list[Any]], parts_of: Any) -> int:
+    """Bytes of so many members, by a sample of them: what several of them share counts once. What two of a sample have, far from
+    each other, is everyone's; what neighbours share, is told by neighbours: of each, what none of those before it has."""
+    parts_of_each = [parts_of(each) for each in sample]
+    together: dict[int, int] = {}
+    everyones: dict[int, int] = {}
+    for parts in parts_of_each:
+        everyones.update((known, size) for known, size in parts.items() if known in together)
+        together.update(parts)
+    if count <= len(sample):
+        return sum(together.values())
+    shared = sum(everyones.values())
+    new = total = 0
+    for stretch in ends:
+        seen: set[int] = set(everyones)
+        for place, each in enumerate(stretch):
+            parts = parts_of(each)
+            if place:  # what the first one shares with those before it is not known
+                total += sum(size for known, size in parts.items() if known not in everyones)
+                new += sum(size for known, size in parts.items() if known not in seen)
+            seen.update(parts)
+    mean = (sum(together.values()) - shared) / len(sample)
+    return int(shared + mean * count * (new / total if total else 1.0))
+
+
+def of_container(walk: Any, value: Any, kind: Any, members: Any, count: int) -> tuple[int, str | None]:
+    """Bytes of a container with its first `count` members, and what they are; from a sample spread over these."""
     own = kind.__sizeof__(value)
     if count == 0:
         return own, None
-    sample = _spread(value, kind, members, count)
+    sample = spread(value, kind, members, count)
     if kind is dict:  # its keys are its own, too
         keys = list(islice(reversed(dict.keys(value)), SAMPLED))
         own += sum(sys.getsizeof(key) for key in keys if type(key) in _TEXTS) * count // len(keys)
     views = [each for each in sample if base_of(each) is not None]
     shared = _of_bases(value, kind, members, count * len(views) // len(sample)) if views else 0
-    seen = {id(each): each for each in sample if not views or base_of(each) is None}
-    sizes = []
-    for each in seen.values():
+    distinct = len({id(each) for each in sample}) == len(sample) and all(type(each) in _ALONE for each in sample)
+    ends = [] if distinct else ends_of(value, kind, members, count)
+    sizes: list[tuple[int, str | None]] = []
+
+    def parts_of(each: Any) -> dict[int, int]:
         walk.spend()
-        sizes.append(_measure(each, 1))
-    # One object many times over counts once in the sample.
-    mean = sum(size for size, _ in sizes) / len(sample)
+        parts: dict[int, int] = {}
+        sizes.append(measure(each, 1, parts) if base_of(each) is None else (0, None))
+        return parts
+
+    held = held_together(count, sample, ends, parts_of)
     if views:
-        sizes.append((shared * len(sample) // count, _measure(views[0], 1)[1]))
-    return int(own + mean * count + shared), _words(sizes)
+        sizes.append((shared * len(sizes) // count, measure(views[0], 1, {})[1]))
+    return int(own + held + shared), words_of(sizes)
 
 
-def _words(sizes: list[tuple[int, str | None]]) -> str | None:
+def words_of(sizes: list[tuple[int, str | None]]) -> str | None:
     """What they are: the kind that makes up nearly all of the bytes."""
     by_word: dict[str, int] = {}
     for size, word in sizes:
@@ -223,22 +359,3 @@ def _bases(some: Any) -> list[Any]:
     """The bases of the views among them, one for each view."""
     found = [base_of(each) for each in some]
     return [each for each in found if each is not None]
-
-
-def of_cache(walk: Any, value: Any) -> tuple[int, int, str | None]:
-    """Results in a functools cache, their bytes and what they are: its dictionary is among the objects that the wrapper
-    refers to. A bounded cache has links in it that do not show what they hold; the wrapper refers to each result itself."""
-    import gc
-
-    count = int(value.cache_info().currsize)
-    known = gc.get_referents(value)
-    kept = next((each for each in known if type(each) is dict and len(each) == count), None)
-    if not count or kept is None:
-        return count, 0, None
-    results: list[Any] = list(islice(dict.values(kept), SAMPLED))
-    if type(results[0]).__name__ == "_lru_list_elem":
-        results = [each for each in known if each is not kept and not isinstance(each, type)][-SAMPLED:]
-    walk.spend()
-    sizes = [_measure(each, 1) for each in results]
-    words = list(dict.fromkeys(each for _, each in sizes if each))
-    return count, sum(size for size, _ in sizes) * count // len(sizes), words[0] if len(words) == 1 else "mixed objects"

@@ -1,5 +1,5 @@
 /* Reads a tf.train.Example or SequenceExample from the wire format of protocol buffers, without building anything: names, kinds, numbers
-   of values, the range of integers, floats that are not finite. Strict about what those two messages may hold: any other field at
+   of values, the range of integers, floats that are not finite, bytes that are pictures. Strict about what those two messages may hold: any other field at
    the top makes the record "neither", as random bytes often parse as unknown fields. */
 #include "files.h"
 
@@ -12,8 +12,10 @@ struct part {
 /* What one Feature holds. */
 struct values {
     uint32_t kind;
-    uint64_t count, not_finite, outside;
+    uint64_t count, not_finite, outside, filled, pictures;
     int64_t low, high, classes;
+    struct walk *walk;
+    struct part name;
 };
 
 static int read_varint(struct part *part, uint64_t *value) {
@@ -90,6 +92,26 @@ static int add_integers(struct values *values, struct part content) {
     return 1;
 }
 
+/* A JPEG of one or three components that is perfect to its last byte: nothing is left to be said of it. Two bytes of padding are common. */
+static int is_perfect(const uint8_t *data, size_t count) {
+    struct picture picture;
+    return data[0] == 0xff && crashcart_jpeg(data, count, 0, &picture) == PICTURE_SOUND && count - picture.end <= 2 &&
+           (picture.components == 1 || picture.components == 3) && picture.width > 1 && picture.height > 1;
+}
+
+static void add_bytes(struct values *values, struct part content) {
+    size_t bytes = (size_t)(content.end - content.at);
+    values->count++;
+    if (values->walk->dry || !bytes)
+        return;
+    values->filled++;
+    if (!is_picture(content.at, bytes))
+        return;
+    values->pictures++;
+    if (values->walk->found && !is_perfect(content.at, bytes))
+        values->walk->found(values->walk->records, content.at, bytes, values->name.at, (uint64_t)(values->name.end - values->name.at));
+}
+
 /* BytesList, FloatList or Int64List: field 1, repeated, packed or not. */
 static int read_values(struct part list, struct values *values) {
     uint32_t number, type;
@@ -99,7 +121,7 @@ static int read_values(struct part list, struct values *values) {
         if (!read_field(&list, &number, &type, &content, &raw) || number != 1)
             return 0;
         if (values->kind == SEEN_BYTES && type == 2)
-            values->count++;
+            add_bytes(values, content);
         else if (values->kind == SEEN_FLOAT && (type == 2 || type == 5)) {
             if (!add_floats(values, content))
                 return 0;
@@ -187,6 +209,10 @@ static void note(struct walk *walk, struct part name, const struct values *value
     if (values->outside && !known->outside)
         known->first_outside = walk->records;
     known->outside += values->outside;
+    known->filled += values->filled;
+    known->pictures += values->pictures;
+    if (values->filled > values->pictures && !known->first_plain)
+        known->first_plain = walk->records + 1;
 }
 
 static int read_feature_list(struct part list, struct walk *walk, struct part name) {
@@ -197,7 +223,7 @@ static int read_feature_list(struct part list, struct walk *walk, struct part na
     while (list.at < list.end) {
         if (!read_field(&list, &number, &type, &content, &raw) || type != 2 || number != 1)
             return 0;
-        struct values values = {.kind = SEEN_EMPTY, .classes = walk->classes};
+        struct values values = {.kind = SEEN_EMPTY, .classes = walk->classes, .walk = walk, .name = name};
         if (!read_feature(content, &values))
             return 0;
         if (values.kind == SEEN_INT && values.count) {
@@ -208,6 +234,8 @@ static int read_feature_list(struct part list, struct walk *walk, struct part na
         all.kind = values.kind != SEEN_EMPTY ? values.kind : all.kind;
         all.not_finite += values.not_finite;
         all.outside += values.outside;
+        all.filled += values.filled;
+        all.pictures += values.pictures;
         steps++;
     }
     all.count = steps;
@@ -234,7 +262,7 @@ static int read_map(struct part map, struct walk *walk, int of_lists) {
                 return 0;
             continue;
         }
-        struct values values = {.kind = SEEN_EMPTY, .classes = walk->classes};
+        struct values values = {.kind = SEEN_EMPTY, .classes = walk->classes, .walk = walk, .name = name};
         if (!read_feature(value, &values))
             return 0;
         note(walk, name, &values, 0);

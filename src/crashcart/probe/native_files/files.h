@@ -25,7 +25,13 @@ struct feature {
     uint64_t outside;         /* integers below 0 or from `classes` on, where classes were given */
     uint64_t first_outside;
     uint64_t first_other_kind; /* record of the first value whose kind is not the one before */
+    uint64_t filled;          /* values of bytes that are not empty */
+    uint64_t pictures;        /* those that begin as a picture does */
+    uint64_t first_plain;     /* record + 1 of the first that does not */
 };
+
+/* Called for each picture inside of a record that is not perfect at the walk over it, or that there is no walk for. */
+typedef void (*picture_found)(uint64_t record, const uint8_t *data, uint64_t bytes, const uint8_t *name, uint64_t name_bytes);
 
 enum walk_state { WALK_DONE = 0, WALK_MORE = 1, WALK_BAD_LENGTH = 2 };
 
@@ -46,6 +52,7 @@ struct walk {
     uint32_t last_feature;    /* where the last name was found: records repeat their order */
     uint32_t dry;             /* a record is only tried */
     uint32_t unused;
+    picture_found found;
     struct feature features[MOST_FEATURES];
 };
 
@@ -73,11 +80,14 @@ struct file {
 enum picture_state { PICTURE_SOUND = 0, PICTURE_ASK = 1 };
 
 uint32_t crashcart_crc32c(uint32_t crc, const uint8_t *data, size_t count);
+uint64_t crashcart_walk_bytes(void);
 int crashcart_records(const uint8_t *data, size_t count, struct walk *walk);
 int crashcart_jpeg(const uint8_t *data, size_t count, int outline, struct picture *picture);
 int crashcart_jpeg_file(const char *path, int outline, int sum, struct file *file);
 
 /* 1: a tf.train.Example; 2: a SequenceExample; 0: neither. */
 int read_example(const uint8_t *data, size_t count, struct walk *walk);
+
+int is_picture(const uint8_t *data, size_t count);
 
 #endif

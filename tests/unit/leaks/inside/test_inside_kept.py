@@ -17,7 +17,7 @@ from crashcart.blackbox.inside import load
 
 INSIDE = Path(__file__).resolve().parents[4] / "src" / "crashcart" / "leaks" / "inside"
 kept: Any = load(INSIDE / "_crashcart_kept.py")
-sizes: Any = load(INSIDE / "_crashcart_sizes.py")
+bounds: Any = load(INSIDE / "_crashcart_bounded.py").Bounded(load(INSIDE / "_crashcart_sizes.py"))
 HERE = __file__
 
 
@@ -78,7 +78,7 @@ def here() -> Any:
 
 
 def look(frames: list[Any] | None = None) -> dict[str, list[Any]]:
-    entries, whole = kept.look(own, sizes, frames or [], 5.0)
+    entries, whole = kept.look(own, bounds, frames or [], 5.0)
     assert whole
     return {entry[0]: entry for entry in entries}
 
@@ -213,7 +213,7 @@ wide: list[Any] = []
 
 def test_a_look_has_an_end() -> None:
     wide.extend([[[object() for _ in range(30)] for _ in range(30)] for _ in range(30)])
-    entries, whole = kept.look(own, sizes, [], 0.001)
+    entries, whole = kept.look(own, bounds, [], 0.001)
     wide.clear()
     assert not whole
     assert len(entries) <= kept.MOST_ENTRIES + kept.MOST_ENTRIES // 3

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ from crashcart.blackbox.inside import load
 INSIDE = Path(__file__).resolve().parents[4] / "src" / "crashcart" / "leaks" / "inside"
 sizes: Any = load(INSIDE / "_crashcart_sizes.py")
 kept: Any = load(INSIDE / "_crashcart_kept.py")
+bounded: Any = load(INSIDE / "_crashcart_bounded.py")
 
 
 def measured(value: Any) -> tuple[int, str | None]:
     kind, members = next(each for each in kept._BASES if isinstance(value, each[0]))
-    found: tuple[int, str | None] = sizes.of_container(kept.Walk(lambda _: True, sizes, 5.0), value, kind, members)
+    walk = kept.Walk(lambda _: True, bounded.Bounded(sizes), 5.0)
+    found: tuple[int, str | None] = sizes.of_container(walk, value, kind, members, kind.__len__(value))
     return found
 
 
@@ -84,3 +88,158 @@ def test_lists_of_views_of_one_array_hold_it_once_each() -> None:
     series = np.ones(1_000_000)
     size, _ = measured([[series[step : step + 64] for step in range(8)]])
     assert size < 9_000_000
+
+
+def near(size: int, wanted: float) -> bool:
+    return 0.9 * wanted < size < 1.15 * wanted
+
+
+ARRAY = 8000
+
+
+def array() -> Any:
+    return np.ones(ARRAY // 8)
+
+
+@pytest.mark.parametrize("made", [list, deque, tuple])
+@pytest.mark.parametrize("count", [10, 40, 60, 1000])
+def test_what_an_element_shares_with_the_next_counts_once(made: Any, count: int) -> None:
+    states = [array() for _ in range(count + 1)]
+    size, words = measured(made((states[at], 1, 0.5, states[at + 1], False) for at in range(count)))
+    assert near(size, count * (ARRAY + 112)) and words == "tuple of ndarray"
+
+
+def test_of_episodes_only_the_steps_share() -> None:
+    memory: deque[Any] = deque()
+    for _ in range(40):
+        states = [array() for _ in range(21)]
+        memory.extend(pairwise(states))
+    assert near(measured(memory)[0], 40 * 21 * ARRAY)
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+def test_what_all_elements_share_counts_once(count: int) -> None:
+    settings = np.ones(1_000_000)
+    assert measured([(settings, array()) for _ in range(count)])[0] < 8_000_000 + count * (ARRAY + 300)
+    assert measured([settings] * count)[0] < 8_100_000
+    some = [array() for _ in range(3)]
+    assert measured([some[at % 3] for at in range(count)])[0] < 3 * ARRAY + 100 * count
+
+
+def test_light_elements_at_the_end_say_nothing_of_the_rest() -> None:
+    assert near(measured([array() for _ in range(1000)] + [0] * 20)[0], 1000 * ARRAY)
+
+
+class Meter:
+    def __init__(self) -> None:
+        self.values = array()
+
+    def update(self) -> None: ...
+
+
+class Episode:
+    def __init__(self) -> None:
+        self.data = {"seen": array(), "done": array()}
+
+
+class Slotted:
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values = array()
+
+
+def closure() -> Any:
+    held = array()
+    return lambda: held
+
+
+def default() -> Any:
+    return lambda held=array(): held  # noqa: B008
+
+
+def failed() -> BaseException:
+    def parse(record: Any) -> None:
+        raise ValueError(len(record))
+
+    try:
+        parse(array())
+    except ValueError as error:
+        return error
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("made", "arrays", "words"),
+    [
+        (closure, 1, "function"),
+        (default, 1, "function"),
+        (lambda: Meter().update, 1, "method"),
+        (lambda: partial(Meter().update, array()), 2, "partial"),
+        (Episode, 2, "Episode"),
+        (Slotted, 1, "Slotted"),
+        (lambda: ValueError(array()), 1, "ValueError"),
+        (failed, 1, "ValueError"),
+    ],
+)
+@pytest.mark.parametrize("count", [20, 300])
+def test_what_an_element_keeps_alive_is_its_own(made: Any, arrays: int, words: str, count: int) -> None:
+    size, item = measured([made() for _ in range(count)])
+    assert count * arrays * ARRAY <= size < count * (arrays * ARRAY + 1500)
+    assert item == words
+
+
+def test_the_owner_of_a_container_that_its_elements_know_counts_once() -> None:
+    class Child:
+        def __init__(self, parent: Any) -> None:
+            self.parent, self.values = parent, array()
+
+    class Parent:
+        def __init__(self) -> None:
+            self.data = np.ones(1_000_000)
+            self.children = [Child(self) for _ in range(300)]
+
+    assert measured(Parent().children)[0] < 8_000_000 + 300 * (ARRAY + 500)
+
+
+def test_nothing_of_an_element_is_run() -> None:
+    ran: list[str] = []
+
+    class Loud:
+        def __init__(self) -> None:
+            object.__setattr__(self, "held", array())
+
+        def __getattribute__(self, name: str) -> Any:
+            ran.append(name)
+            return object.__getattribute__(self, name)
+
+        def __len__(self) -> int:
+            ran.append("len")
+            return 0
+
+        def __sizeof__(self) -> int:
+            ran.append("sizeof")
+            return 0
+
+    class Answers(Loud):
+        @property
+        def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+            ran.append("dict")
+            return {}
+
+    class method:  # noqa: N801  # the name of a type of the interpreter
+        def __getattr__(self, name: str) -> Any:
+            ran.append(name)
+            raise AttributeError(name)
+
+    class OddError(ValueError):
+        @property
+        def args(self) -> Any:  # type: ignore[override]
+            ran.append("args")
+            return ()
+
+    for made in (Loud, Answers, method, OddError):
+        some = [made() for _ in range(60)]
+        ran.clear()
+        measured(some)
+        assert ran == [], made
