@@ -109,7 +109,8 @@ def test_a_child_that_grows_is_told(guarded: Guarded, method: str) -> None:
         "    queue = context.Queue()\n    child = context.Process(target=work, args=(queue,))\n    child.start()\n"
         "    print(queue.get(timeout=60))\n    child.join()\n    print(child.exitcode)\n"
     )
-    done = guarded(source)
+    # As above, a larger reserve: a child is seen a look later than the program itself.
+    done = guarded(source, limit_mb=640)
     assert done.stdout == "MemoryGuardError\n0\n", done.stderr
 
 
