@@ -1,9 +1,10 @@
 """Measure what watching for leaks costs a training, in lockstep with plain runs and with other tools.
 
-    python -m bench.leaks.cost [NAME…] [--rounds 3] [--blocks 10] [--alone] [--write]
+    python -m bench.leaks.cost [NAME…] [--rounds 3] [--blocks 8] [--peer-rounds 1] [--peer-blocks 3] [--alone] [--write]
 
-In a round all ways that can run the program live at once and take turns block by block (`bench.lockstep`); the figure of a round is the
-median ratio to the plain block beside it. Both clocks are told: wall time, which is what a user waits, and the processor time of the
+In a round all its ways live at once and take turns block by block (`bench.lockstep`): crashcart with its default settings beside plain
+runs in some rounds, then the other tools and `--precise` beside plain runs in others, which take minutes each. The figure of a round is
+the median ratio to the plain block beside it. Both clocks are told: wall time, which is what a user waits, and the processor time of the
 program and its watcher together, which other load on the machine does not touch. Nothing here is a test: the aim is printed beside.
 """
 
@@ -31,8 +32,8 @@ AIM = 1.05
 AGAIN = "plain again"
 OWN = ("plain", AGAIN, "crashcart leaks")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
-NOTE = """{rounds} rounds of {blocks} blocks of about a second; in a round all ways live at once and take turns block by block. A figure
-is the median of the rounds (least … most) of the median ratio to the plain block beside it. "Plain again" is the plain program a second
+NOTE = """{rounds} rounds of {blocks} blocks of about a second, and of {peer_blocks} blocks in {peer_rounds} for the other tools and `--precise`; in
+a round its ways live at once and take turns block by block. A figure is the median of the rounds (least … most) of the median ratio to the plain block beside it. "Plain again" is the plain program a second
 time: the noise. Processor time is that of the program and of its watcher. The other tools run as their manuals say for leaks: memray
 with `--trace-python-allocators` (for its `--leaks` reports), `-X tracemalloc=25`, memory_profiler with `@profile` on the function
 that trains. `eager loop` keeps a tensor per step, so that crashcart looks for its line as well."""
@@ -134,23 +135,24 @@ def _median(mine: Sequence[float], other: Sequence[float]) -> float:
     return statistics.median(a / b for a, b in zip(mine, other, strict=True))
 
 
-def measure(work: Work, rounds: int, blocks: int, alone: bool) -> list[list[str]]:
-    """The rows of one program."""
+def measure(work: Work, own: tuple[int, int], peers: tuple[int, int]) -> list[list[str]]:
+    """The rows of one program; so many rounds and blocks for crashcart itself, and for the others."""
     with tempfile.TemporaryDirectory(prefix="crashcart-bench-") as folder:
         side = Path(folder)
         environment = {**trial.environment(), **QUIET, "CRASHCART_HOME": str(side / "home")}
         ways = commands(FOLDER / f"{work.name}.py", work.size, side)
-        ways = {name: ways[name] for name in ways if name in OWN or not alone}
         absent = {
             name: "not installed" for name in ways if name.startswith("mem") and not importlib.util.find_spec(name)
         }
         found: dict[str, list[tuple[float, float]]] = {}
-        for number in range(rounds):
-            order = {name: ways[name] for name in list(ways)[:: 1 if number % 2 else -1] if name not in absent}
-            for name, ratios in one_round(started(order, environment, absent), blocks).items():
-                found.setdefault(name, []).append(ratios)
-            words = ", ".join(f"{name} {each[-1][0]:.3f} × (cpu {each[-1][1]:.3f} ×)" for name, each in found.items())
-            print(f"{work.name}, round {number + 1}: {words}", flush=True)
+        for names, (rounds, blocks) in ((OWN, own), (("plain", *(name for name in ways if name not in OWN)), peers)):
+            for number in range(rounds):
+                order = {name: ways[name] for name in names[:: 1 if number % 2 else -1] if name not in absent}
+                ratios = one_round(started(order, environment, absent), blocks)
+                for name, each in ratios.items():
+                    found.setdefault(name, []).append(each)
+                words = ", ".join(f"{name} {wall:.3f} × (cpu {cpu:.3f} ×)" for name, (wall, cpu) in ratios.items())
+                print(f"{work.name}, round {number + 1}: {words}", flush=True)
     rows = [
         [work.name.replace("_", " "), name, spread([wall for wall, _ in each], "×"), spread([cpu for _, cpu in each], "×"),
          f"≤ {AIM:.2f} ×" if name == "crashcart leaks" else ""]
@@ -165,7 +167,9 @@ def main() -> int:
     parser = argparse.ArgumentParser("bench.leaks.cost")
     parser.add_argument("names", nargs="*", metavar="NAME", help="measure these alone")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--blocks", type=int, default=10)
+    parser.add_argument("--blocks", type=int, default=8)
+    parser.add_argument("--peer-rounds", type=int, default=1)
+    parser.add_argument("--peer-blocks", type=int, default=3)
     parser.add_argument(
         "--alone", action="store_true", help="crashcart with its default settings alone, without the other tools"
     )
@@ -174,8 +178,9 @@ def main() -> int:
     rows = []
     for work in WORKS:
         if not options.names or work.name in options.names:
-            rows += measure(work, options.rounds, options.blocks, options.alone)
-    note = NOTE.format(rounds=options.rounds, blocks=options.blocks)
+            peers = (0 if options.alone else options.peer_rounds, options.peer_blocks)
+            rows += measure(work, (options.rounds, options.blocks), peers)
+    note = NOTE.format(**vars(options))
     body = f"{table(['training', 'under', 'wall time over plain', 'processor time over plain', 'aim'], rows)}\n\n{note}"
     print("\n" + body)
     if options.write and not options.names and not options.alone:
