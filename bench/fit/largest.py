@@ -52,7 +52,7 @@ def main() -> int:
     for subject, phase, target in chosen(arguments):
         key = Store.key(subject.name, phase, target)
         row = store.rows.get(key) if arguments.stored else judged(store, key, subject, phase, target)
-        if row is not None and row.get("found") is not None and row.get("lived"):
+        if row is not None and row.get("found") is not None and row.get("lived") and "confirmed" in row:
             rows.append(row)
             print(line(row), flush=True)
     print(summary(rows))
