@@ -47,7 +47,7 @@ class Work:
     size: int
 
 
-WORKS = (Work("fit_images", 2), Work("compiled_loop", 500), Work("eager_loop", 120))
+WORKS = (Work("fit_images", 5), Work("compiled_loop", 1200), Work("eager_loop", 160))
 
 
 class Timed(Contender):

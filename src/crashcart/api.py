@@ -117,6 +117,11 @@ class Fitted(Explained):
         return self.step.largest_batch
 
     @property
+    def likely_batch(self) -> int | None:
+        """The largest batch whose figure itself fits, though its upper bound may not."""
+        return self.step.likely_batch
+
+    @property
     def remedies(self) -> tuple[Remedy, ...]:
         """What helps, each estimated on the changed model."""
         return self.step.remedies

@@ -12,6 +12,8 @@ from math import prod
 from typing import Any
 
 Shape = tuple[int, ...]
+LOOPS = frozenset({"While", "StatelessWhile"})
+"""Operations that run a function again and again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class Kept:
     """The user's line that puts things in."""
     chain: tuple[str, ...] = ()
     """From the root to the container."""
+    others_have: float = 0.0
+    """Of its arrays, tensors and texts, the share that others refer to as well, at the last look."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from crashcart.units import KIB
 LEAST_GROWN_BYTES = 64 * KIB
 ALIKE = 0.7
 """Names that hold nearly as much as the one that holds most are different ways to the same thing."""
+OTHERS_HAVE = 0.8
+"""Of its elements: where others have so many of them as well, a container may keep none alive."""
 LEAST_SHARE, MOST_SHARE = 0.3, 1.5
 """A name that holds less of the growth than this is told beside it, and not as its cause; one that is said to hold more than
 there is holds what others hold, too: views of one array, say."""
@@ -36,6 +38,7 @@ _BUILT = (
     "Iterator",
     "Writer",
 )
+_PLAIN = frozenset({"", "int", "float", "bool", "complex", "str", "NoneType"})
 _KERAS_LINK = re.compile(r"\((Metric|Callback|Layer|Model|Loss|Optimizer)\)")
 
 
@@ -51,6 +54,11 @@ class Holding:
     def per_step(self) -> float:
         """Bytes with each step."""
         return self.bytes.per_step if self.bytes is not None else 0.0
+
+    @property
+    def grows_inside(self) -> bool:
+        """Whether it has as many elements as before, and these hold more: a dictionary of lists."""
+        return self.counts is None and self.kept.counts[-1] is not None
 
     @property
     def item_bytes(self) -> float | None:
@@ -79,6 +87,12 @@ class Holding:
         return "arrays" if any(word in item for word in _ARRAYS) else "others"
 
 
+def is_nested(kept: Kept) -> bool:
+    """Whether its elements are containers or objects in which neither arrays nor tensors were found."""
+    item = kept.item or ""
+    return item not in _PLAIN and not any(word in item for word in (*_TENSORS, *_ARRAYS, *_BUILT))
+
+
 def bound_of(kept: Kept) -> int | None:
     """How many elements it takes at most, where it says so: by a `maxlen`, or by its slots, of which some were empty."""
     found = _BOUND.search(kept.kind)
@@ -103,6 +117,7 @@ def holdings(growth: Growth) -> list[Holding]:
     """What grows by name, the most telling first: of those that hold about the same, the one with elements, and the
     innermost."""
     found = [holding for kept in growth.kept if (holding := _holding(kept)) is not None]
+    found = [each for each in found if not _is_anothers(each, found)]
     most = max((each.per_step for each in found), default=0.0)
     return sorted(
         found,
@@ -115,12 +130,19 @@ def holdings(growth: Growth) -> list[Holding]:
     )
 
 
+def _is_anothers(holding: Holding, found: list[Holding]) -> bool:
+    """Whether what it holds is held elsewhere, too, by nothing that grows alike: a list of what was drawn from a data set. Two
+    containers that grow with the same things are both named."""
+    if holding.kept.others_have < OTHERS_HAVE:
+        return False
+    rest = (each for each in found if each is not holding)
+    return not any(ALIKE <= each.per_step / max(1.0, holding.per_step) <= 1 / ALIKE for each in rest)
+
+
 def _holding(kept: Kept) -> Holding | None:
     counts = climb(kept.steps, kept.counts)
     sizes = climb(kept.steps, kept.sizes_bytes, LEAST_GROWN_BYTES)
-    if sizes is None or (counts is None and any(each is not None for each in kept.counts)):
-        return None
-    return Holding(kept, counts, sizes)
+    return None if sizes is None else Holding(kept, counts, sizes)
 
 
 def main_holding(growth: Growth, per_step: float) -> Holding | None:

@@ -113,6 +113,11 @@ class StepPeak:
     """The compared figure by method, where it was found in more than one way."""
     larger_may_fit: bool = False
     """Whether the largest batch is only the largest that was seen to fit: the search was cut, or knows nothing beyond it."""
+    likely_batch: int | None = None
+    """The largest batch whose figure itself stays below what is available, though its upper bound may not; None where that was
+    not sought, and after real runs."""
+    fixed_batch: int | None = None
+    """The only batch that the model takes, where its own code says one."""
     smallest: Bounds | None = None
     """The compared figure at a batch of 1, where no batch surely fits and that is known."""
 
@@ -130,6 +135,8 @@ class StepPeak:
             return None
         if self.died is not None or self.lived:
             return self.died is None
+        if self.runs:  # smaller ones lived, larger ones died
+            return None
         if self.largest_batch is not None and self.batch <= self.largest_batch:
             return True
         return None if compared.low_bytes <= there < compared.high_bytes else compared.high_bytes <= there
@@ -137,7 +144,7 @@ class StepPeak:
     @property
     def none_fits(self) -> bool:
         """Whether a batch of 1 does not fit, either, not only perhaps: it died, or takes more than there is by its figure."""
-        if self.largest_batch != 0 or self.available_bytes is None:
+        if self.largest_batch != 0 or self.available_bytes is None or self.fixed_batch is not None:
             return False
         if any(each.batch == 1 and not each.lived for each in self._all_runs()):
             return True

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from watched import Watched, plain, watch
 
+from crashcart.evidence import Evidence
+from crashcart.leaks import examine_leaks
+
 pytest.importorskip("tensorflow")
 
 
@@ -137,3 +140,38 @@ def test_keras_and_what_is_made_anew(tmp_path: Path) -> None:
         if each.kind == "operation"
     )
     assert growth.lacking.keys() <= {"children"}
+
+
+GENERATORS = """
+import numpy as np
+import tensorflow as tf
+
+def dataset(samples):
+    def generate():
+        yield from samples
+    return tf.data.Dataset.from_generator(generate, output_signature=tf.TensorSpec((1000,)))
+
+total = 0.0
+for n in range(60):
+    samples = np.full((100, 1000), n, np.float32)
+    for row in dataset(samples).take(2):
+        total += float(row[0])
+same = tf.data.Dataset.range(4).map(lambda n: tf.numpy_function(lambda k: k + 1, [n], tf.int64))
+for _ in range(3):
+    total += sum(int(n) for n in same)
+print(total)
+"""
+
+
+def test_datasets_made_anew_from_generators_are_told_by_the_line_that_makes_them(tmp_path: Path) -> None:
+    found = as_without_us(tmp_path, GENERATORS)
+    made = {
+        (each.frame.source if each.frame else None): each
+        for each in found.growth.made
+        if each.kind == "Python function"
+    }
+    line = "return tf.data.Dataset.from_generator(generate, output_signature=tf.TensorSpec((1000,)))"
+    assert made[line].last == 180, "three for each: begin, next, end"
+    assert sorted(each.last for each in made.values()) == [1, 180], "what is read three times is handed over once"
+    (finding, *_) = examine_leaks(Evidence(growth=found.growth), "train.py").findings
+    assert finding.code == "L120" and finding.where is not None and finding.where.line == 8

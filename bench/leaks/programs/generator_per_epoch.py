@@ -12,7 +12,7 @@ def make_dataset(samples):
             yield row, row.sum(keepdims=True)
 
     signature = (tf.TensorSpec((500,), tf.float32), tf.TensorSpec((1,), tf.float32))
-    return tf.data.Dataset.from_generator(generate, output_signature=signature).batch(50)
+    return tf.data.Dataset.from_generator(generate, output_signature=signature).batch(50)  # <-- or here
 
 
 rng = np.random.default_rng(0)

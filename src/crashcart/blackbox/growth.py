@@ -161,22 +161,29 @@ def _no_steps(looks: list[Record], lacking: Mapping[str, str]) -> str:
 
 def _kept(records: list[Record], chosen: Chosen | None, places: Places, sites: tuple[Site, ...]) -> Iterator[Kept]:
     """What was looked at at least twice, the largest growth first."""
-    found: dict[tuple[str, str], list[tuple[int, list[Any]]]] = {}
+    found: dict[tuple[str, str, str], list[tuple[int, list[Any]]]] = {}
     for record in records:
         if record.get("kind") == "leak-kept" and chosen is not None:
             for entry in record["entries"]:
-                found.setdefault((entry[0], entry[1]), []).append((chosen.step(record), entry))
+                found.setdefault((entry[0], entry[1], entry[6]), []).append((chosen.step(record), entry))
     looked = [each for each in found.values() if len({step for step, _ in each}) >= 2]
     looked.sort(key=lambda each: each[0][1][4] - each[-1][1][4])
     for points in looked[:MOST_KEPT]:
         last = dict(points)
-        name, scope, kind, _, _, item, file, line, chain = points[-1][1]
+        name, scope, _, _, _, item, file, line, chain, *more = points[-1][1]
+        kind = _kind_of([entry[2] for _, entry in points])
         grew = points[-1][1][4] > points[0][1][4]
         filled = places.filling(name, file, line, sites) if grew else None
         yield Kept(
             name, scope, kind, tuple(last), tuple(entry[3] for entry in last.values()),
-            tuple(entry[4] for entry in last.values()), item, filled, tuple(chain),
+            tuple(entry[4] for entry in last.values()), item, filled, tuple(chain), *more[:1],
         )  # fmt: skip
+
+
+def _kind_of(kinds: list[str]) -> str:
+    """What it was last. A list with ever more slots has no bound."""
+    slots = {each for each in kinds if each.endswith(" slots)")}
+    return kinds[-1].partition(" (")[0] if len(slots) > 1 and kinds[-1] in slots else kinds[-1]
 
 
 def _sites(records: list[Record], chosen: Chosen | None, places: Places) -> tuple[Site, ...]:

@@ -14,8 +14,8 @@ from crashcart.growth import After, Series
 
 Record = dict[str, Any]
 BYTES = ("rss", "private", "shmem", "data", "python", "tensor_bytes")
-COUNTS = ("blocks", "traces", "graphs", "variables", "models", "layers", "operations", "sessions", "threads",
-          "descriptors", "children", "tensors")  # fmt: skip
+COUNTS = ("blocks", "traces", "graphs", "variables", "models", "layers", "operations", "sessions", "functions",
+          "threads", "descriptors", "children", "tensors")  # fmt: skip
 OF_MEMORY = ("rss", "private", "shmem", "data", "python", "blocks")
 MOST_POINTS = 2000
 LAST_QUARTER = 0.75

@@ -226,12 +226,15 @@ def _verified(request: dict[str, Any], step: StepPeak, there: Available, until_s
     assert there.limit_bytes is not None
     left_s = max(1.0, until_s - time.monotonic())
     try:
-        runs, lacking = confirmed(request, step.largest_batch or step.batch, there.limit_bytes, left_s, progress)
+        likely, alone = step.likely_batch or 0, step.fixed_batch is not None
+        most = step.largest_batch or (step.batch if step.largest_batch is None or alone else likely or 1)
+        runs, lacking = confirmed(request, most, likely, there.limit_bytes, left_s, progress, alone)
     except CannotCheckError as error:
         return replace(step, assumed=(*step.assumed, f"not verified: {error} {error.help}"))
     lived = all(each.lived for each in runs)
-    most, larger = _largest_after(runs, step), lived and (step.larger_may_fit or len(runs) > 1)
-    step = replace(step, largest_batch=most, larger_may_fit=larger)
+    fell_back = max(each.batch for each in runs) < (step.largest_batch or 0)  # the largest itself could not be run
+    larger = lived and not alone and (step.larger_may_fit or len(runs) > 1 or fell_back)
+    step = replace(step, largest_batch=_largest_after(runs, step), larger_may_fit=larger, likely_batch=None)
     decides = max((each for each in runs if each.lived), key=lambda each: each.batch, default=runs[-1])
     return replace(step, verified=decides, runs=runs, assumed=(*step.assumed, *([lacking] if lacking else [])))
 
@@ -256,8 +259,8 @@ def _notes(step: StepPeak, there: Available) -> tuple[str, ...]:
 def _request(arguments: argparse.Namespace, there: Available) -> dict[str, Any]:
     from crashcart.probe.tensorflow_target import read_target
 
-    if arguments.batch < 1:
-        raise UsageError(f"received --batch {arguments.batch}; expected 1 or more")
+    if not 1 <= arguments.batch < 1 << 31:
+        raise UsageError(f"received --batch {arguments.batch}; expected 1 or more, and less than 2^31")
     if not arguments.timeout > 0:
         raise UsageError(f"received --timeout {arguments.timeout:g}; expected seconds, more than 0")
     target = read_target(arguments.target)

@@ -28,6 +28,7 @@ def figures(step: StepPeak) -> dict[str, Any]:
         "host_high_bytes": None if host is None else host.high_bytes,
         "largest_batch": step.largest_batch,
         "larger_may_fit": step.larger_may_fit,
+        "likely_batch": step.likely_batch,
         "batches": {"power_of_two": step.round_batch, "divisor": step.even_batch},
         "seconds": step.seconds,
         "search_seconds": step.search_seconds,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from crashcart.fit.estimate import largest_batch, stretched
-from crashcart.graph import Graph
+from crashcart.graph import LOOPS, Graph
 from crashcart.step import Bounds
 
 # A look takes as long as the estimate did, and there are about eight. A step of loops over the batch (`tf.map_fn`) is walked turn
@@ -25,7 +25,6 @@ _SHARE_OF_LOOK = 0.7
 # A walk under a limit is several walks (`runs_under`).
 _UNDER_LIMIT = 2.0
 _LEAST_STEP = 1.1
-_LOOPS = frozenset({"While", "StatelessWhile"})
 
 _Seen = TypeVar("_Seen")
 
@@ -41,6 +40,8 @@ class Found:
     """The largest whose upper bound fits; a larger `batch` runs because its operations can wait."""
     smallest: Bounds | None = None
     """The figure at a batch of 1, where no batch surely fits."""
+    likely: int = 0
+    """The largest whose figure fits, whatever its upper bound; no less than `batch`, and 0 where none was seen."""
 
 
 @dataclass
@@ -101,7 +102,7 @@ def end_of_search_s(estimate_s: float, until_s: float | None) -> float:
 
 def has_loops(graph: Graph) -> bool:
     """Whether its walk may take longer the larger the batch is."""
-    return any(node.op in _LOOPS for each in (graph, *graph.functions.values()) for node in each.nodes)
+    return any(node.op in LOOPS for each in (graph, *graph.functions.values()) for node in each.nodes)
 
 
 def searched(
@@ -111,34 +112,63 @@ def searched(
     """The largest batch that fits. `figure` is that of the asked `batch`; `runs` says whether a larger one runs under the limit,
     where operations can wait."""
     seen = {batch: figure}
-    _look_about(seen, limit_bytes, look, pace)
-    fits = max((each for each, found in seen.items() if found.high_bytes <= limit_bytes), default=0)
+    fits = _look_about(seen, limit_bytes, look, pace, _high_bytes)
     most = _stretched(fits, batch, runs, pace) if runs is not None else fits
+    cut = pace.cut
+    likely = max(most, _look_about(seen, limit_bytes, look, pace, _bytes))
     if most:
-        return Found(most, pace.cut, fits)
-    return Found(None if pace.cut else 0, pace.cut, 0, seen.get(1))
+        return Found(most, cut, fits, None, likely)
+    return Found(None if cut else 0, cut, 0, seen.get(1), likely)
 
 
-def _look_about(seen: dict[int, Bounds], limit_bytes: int, look: Callable[[int], Bounds], pace: Pace) -> None:
-    """Look where the line through what was seen meets the limit; nearer where that would take too long."""
+def _high_bytes(figure: Bounds) -> int:
+    return figure.high_bytes
 
-    def high_bytes(batch: int) -> int:
+
+def _bytes(figure: Bounds) -> int:
+    return figure.bytes
+
+
+def _look_about(
+    seen: dict[int, Bounds], limit_bytes: int, look: Callable[[int], Bounds], pace: Pace, of: Callable[[Bounds], int]
+) -> int:
+    """The largest batch for which that `of` its figure fits. Look where the line through what was seen meets the limit; nearer
+    where that would take too long."""
+
+    def bytes_at(batch: int) -> int:
         if not pace.affords(batch):
             raise _TooLongError
         seen[batch] = pace.timed(batch, look)
-        return seen[batch].high_bytes
+        return of(seen[batch])
 
     while True:
         pace.cut = False
         try:
-            largest_batch(high_bytes, {each: found.high_bytes for each, found in seen.items()}, limit_bytes)
-            return
+            largest_batch(bytes_at, {each: of(found) for each, found in seen.items()}, limit_bytes)
+            pace.cut = _goes_on({each: of(found) for each, found in seen.items()}, limit_bytes)
+            return _largest(seen, limit_bytes, of)
         except _TooLongError:
-            fits = max((each for each, found in seen.items() if found.high_bytes <= limit_bytes), default=0)
+            fits = _largest(seen, limit_bytes, of)
             nearer = pace.most()
             if nearer <= fits * _LEAST_STEP or nearer in seen or nearer < 1:
-                return
+                return fits
             seen[nearer] = pace.timed(nearer, look)
+
+
+def _goes_on(known: dict[int, int], limit_bytes: int) -> bool:
+    """Whether all that were seen fit, and the search had not come to its end: it would look at a larger one."""
+    wanted: list[int] = []
+
+    def look(batch: int) -> int:
+        wanted.append(batch)
+        return limit_bytes + 1
+
+    largest_batch(look, dict(known), limit_bytes, looks=1)
+    return bool(wanted) and max(known.values()) <= limit_bytes
+
+
+def _largest(seen: dict[int, Bounds], limit_bytes: int, of: Callable[[Bounds], int]) -> int:
+    return max((each for each, found in seen.items() if of(found) <= limit_bytes), default=0)
 
 
 def _stretched(fits: int, asked: int, runs: Callable[[int], bool], pace: Pace) -> int:

@@ -79,7 +79,10 @@ class Estimator:
         if limit_bytes is None or compared is None:
             return step
         if self._fixed is not None:
-            return replace(step, largest_batch=step.batch if compared.high_bytes <= limit_bytes else 0)
+            fits = compared.high_bytes <= limit_bytes or (
+                step.target == "device" and self._runs(step.batch, limit_bytes)
+            )
+            return replace(step, largest_batch=step.batch if fits else 0, fixed_batch=self._fixed)
         self._say(SEARCHING)
         began_s = time.monotonic()
         until_s = end_of_search_s(step.seconds or 0.0, self._request.get("until_s"))
@@ -96,6 +99,7 @@ class Estimator:
             largest_batch=found.batch,
             larger_may_fit=found.cut,
             smallest=found.smallest,
+            likely_batch=found.likely or None,
             search_seconds=took_s,
             assumed=(*step.assumed, *said),
         )
@@ -237,8 +241,7 @@ def wanted(step: StepPeak, asked: bool | None) -> bool:
     """Whether remedies are to be estimated: as asked; else where the step does not fit, or may not."""
     if asked is not None:
         return asked
-    compared, there = step.compared, step.available_bytes
-    return compared is not None and there is not None and compared.high_bytes > there
+    return step.compared is not None and step.available_bytes is not None and step.fits is not True
 
 
 def _layer_names(model: Any) -> tuple[str, ...]:

@@ -35,13 +35,17 @@ _STEPS = {"device": 3, "host": 6}
 _BUDGET_S = 20.0
 # What a process with TensorFlow takes before any model is there; a little more than was measured (0.54 GB).
 _PROCESS_BYTES = 1 << 30
-VERIFY_STEPS = 3
+# Of a batch that is confirmed, with the first. On the host the heap grows for a few more: three steps of VGG16 at batch 64 took
+# 1.75 GB, seven 1.84.
+VERIFY_STEPS = {"device": 3, "host": 7}
 # Where a batch dies under the limit, these parts of it are tried next.
 _LOWER = (0.9, 0.8)
 # The largest batch that lived is no less than this part of what may live: larger ones are tried until one dies that is so near.
-# By the estimate alone 5 of 23 models of the zoo had less (`python -m bench.fit.largest`).
+# By the estimate alone 5 of 23 models of the zoo had less, and on the host, whose bounds are wider, most (`bench.fit.largest`).
 NEAR = 0.85
-MOST_RUNS = 6
+MOST_RUNS = 8
+# Where batches above the one that likely fits live, too, the next step up is so many times as large; no more than to the double.
+_UP, _MOST_UP = 1.35, 2.0
 
 Progress = Callable[[str], None]
 
@@ -73,11 +77,12 @@ def verified(
     timeout_s: float,
     progress: Progress | None = None,
     growth: bool = False,
-    steps: int = VERIFY_STEPS,
+    steps: int | None = None,
 ) -> Verified:
     """A few real steps at that batch under the limit, which bounds what `request["target"]` says: the device's allocator, or the
     process on the host, all of it, or (`growth`) what it grows by after the moment before the model is built."""
     target = request.get("target") or "device"
+    steps = steps or VERIFY_STEPS[target]
     spare = spare_bytes()
     asked = {"sizes": [batch], "steps": max(1, steps - 1), "plainly": target == "host"}
     if progress is not None:
@@ -92,7 +97,10 @@ def verified(
         raise CannotCheckError(f"batch {batch} was not through after {timeout_s:.0f} s", "Give it more: --timeout.")
     died = seen.died()
     if died is None:
-        how = f"{steps} steps ran in {ended.held}"
+        before = (
+            f", on top of {size(seen.before_bytes)} that the process had" if target == "host" and not growth else ""
+        )
+        how = f"{steps} steps ran in {ended.held}{before}"
         return Verified(batch, limit_bytes, True, seen.peak_bytes(target), how)
     if not seen.of_memory():
         raise CannotCheckError(f"the run at batch {batch} did not get to its end: {died}", _try_plainly(request))
@@ -106,10 +114,16 @@ def verified(
 
 
 def confirmed(
-    request: Mapping[str, Any], largest: int, limit_bytes: int, timeout_s: float, progress: Progress | None = None
+    request: Mapping[str, Any],
+    largest: int,
+    likely: int,
+    limit_bytes: int,
+    timeout_s: float,
+    progress: Progress | None = None,
+    alone: bool = False,
 ) -> tuple[tuple[Verified, ...], str]:
-    """All runs, the batch given first, until one lives and a slightly larger one dies. They share the time. Where one cannot be
-    had after others could, those stand, and the reason is told."""
+    """All runs, the largest batch that fits first, until one lives and a slightly larger one dies. They share the time. Where one
+    cannot be had after others could, those stand, and the reason is told."""
     until_s, trying = time.monotonic() + timeout_s, largest
 
     def run(batch: int) -> Verified:
@@ -117,36 +131,51 @@ def confirmed(
         trying = batch
         return verified(request, batch, limit_bytes, max(1.0, until_s - time.monotonic()), progress)
 
-    runs = list[Verified]()
+    runs, asked = list[Verified](), request.get("batch") or largest
     try:
-        for each in in_turn(largest, request.get("batch") or largest, run):
+        for each in [run(largest)] if alone else in_turn(largest, likely, asked, run):
             runs.append(each)
     except CannotCheckError as error:
+        lacking = f"batch {trying} could not be tried: {error}"
+        if not runs and trying != asked:  # a model may take some batches and no others
+            runs.append(run(asked))
         if not runs:
             raise
-        return tuple(runs), f"batch {trying} could not be tried: {error}"
+        return tuple(runs), lacking
     return tuple(runs), ""
 
 
-def in_turn(largest: int, asked: int, run: Callable[[int], Verified]) -> Iterator[Verified]:
-    """Run the largest batch that was estimated to fit, and go on from there."""
+def in_turn(largest: int, likely: int, asked: int, run: Callable[[int], Verified]) -> Iterator[Verified]:
+    """Run the largest batch that was estimated to fit, and go on from there; if it lives, with the one that likely fits."""
     lower = sorted({min(largest, asked), *(int(largest * part) for part in _LOWER)} - {0, largest}, reverse=True)
     runs, batch = list[Verified](), largest
     while batch and len(runs) < MOST_RUNS:
         runs.append(run(batch))
         yield runs[-1]
-        batch = _next_batch(runs, lower)
+        batch = _next_batch(runs, lower, likely) or _undecided(runs, asked)
 
 
-def _next_batch(runs: Sequence[Verified], lower: Sequence[int]) -> int:
-    """The batch to run after those: larger where all lived, one of the `lower` where all died, else between both; 0 where the
-    largest that lived is near enough to the smallest that died, or none is left."""
+def _undecided(runs: Sequence[Verified], asked: int) -> int:
+    """The asked batch, where it lies between one that lived and one that died; else 0."""
+    lived, died = _between(runs)
+    return asked if lived < asked < died else 0
+
+
+def _between(runs: Sequence[Verified]) -> tuple[int, int]:
+    """The largest batch that lived, and the smallest above it that died; 0 where none did."""
     lived = max((each.batch for each in runs if each.lived), default=0)
-    died = min((each.batch for each in runs if not each.lived and each.batch > lived), default=0)
+    return lived, min((each.batch for each in runs if not each.lived and each.batch > lived), default=0)
+
+
+def _next_batch(runs: Sequence[Verified], lower: Sequence[int], likely: int) -> int:
+    """The batch to run after those: larger where all lived; one of the `lower` where all died, then half; else between both; 0
+    where the largest that lived is near enough to the smallest that died, or none is left."""
+    lived, died = _between(runs)
     if not lived:
-        return next((each for each in lower if each < died), 0)
+        return next((each for each in lower if each < died), died // 2)
     if not died:
-        return int(lived / NEAR) + 1
+        above = sum(each.batch >= likely for each in runs)
+        return max(int(lived * min(_MOST_UP, _UP ** max(0, above - 1) / NEAR)) + 1, likely)
     return (lived + died) // 2 if lived < NEAR * (died - 1) else 0
 
 
@@ -349,4 +378,6 @@ def _raise_told(seen: _Seen) -> None:
 
 
 def _try_plainly(request: Mapping[str, Any]) -> str:
-    return f"`crashcart run -- {sys.executable} {request['file']}` tells why."
+    return (
+        f"Run a step of {request['name']} at that batch by itself, as a program: `crashcart run -- python …` tells why."
+    )

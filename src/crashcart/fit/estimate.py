@@ -278,8 +278,8 @@ def stretched(batch: int, runs_at: Callable[[int], bool]) -> int:
 def largest_batch(peak_at: Callable[[int], int], known: dict[int, int], limit_bytes: int, looks: int = 8) -> int:
     """The largest batch whose upper bound stays below the limit; 0 where not even one does.
 
-    The peak is nearly a line in the batch, so each look goes where the line through the two nearest known batches meets the
-    limit; where two looks in a row fell on one side of it, which steps in the peak cause, the next goes halfway. `known` has the
+    The peak is nearly a line in the batch, so each look goes where the line through the two known batches next to the limit meets
+    it; where two looks in a row fell on one side of it, which steps in the peak cause, the next goes halfway. `known` has the
     figures that were computed before. The batch that is returned was itself looked at; where the line says that a larger one
     within a hundredth of it would fit at most, it is not sought.
     """
@@ -303,14 +303,17 @@ def largest_batch(peak_at: Callable[[int], int], known: dict[int, int], limit_by
 
 
 def _meets(known: dict[int, int], limit_bytes: int) -> int:
-    """Where the line through the two batches nearest to the limit meets it; with one batch alone, the line through nothing, which
-    is on the safe side of the true one above that batch, and not far from it below."""
-    nearest = sorted(known, key=lambda batch: abs(known[batch] - limit_bytes))[:2]
+    """Where the line through the two batches next to the limit meets it: the largest that fits and the smallest that does not, or
+    the two that are nearest where all are on one side. With one batch alone, the line through nothing, which is on the safe side
+    of the true one above that batch, and not far from it below."""
+    fits = sorted(batch for batch, peak in known.items() if peak <= limit_bytes)
+    fails = sorted(batch for batch, peak in known.items() if peak > limit_bytes)
+    nearest = [*fits[-1:], *fails[:1]] if fits and fails else (fits[-2:] or fails[:2])
     first = nearest[0]
     if len(nearest) < 2:
         return max(1, first * limit_bytes // max(1, known[first]))
     first, second = sorted(nearest)
     slope = (known[second] - known[first]) / (second - first)
-    if slope <= 0:
-        return second * 2
+    if slope <= 0:  # small peaks are alike: the allocator's first region is as large
+        return second * 8
     return max(1, int(first + (limit_bytes - known[first]) / slope))

@@ -16,12 +16,11 @@ from crashcart.fit import control, kernels, onednn
 from crashcart.fit.places import BACKWARD, UPDATE, part
 from crashcart.fit.pruned import pruned
 from crashcart.fit.values import NOTHING, Value
-from crashcart.graph import Graph, Node, Tensor
+from crashcart.graph import LOOPS, Graph, Node, Tensor
 
 if TYPE_CHECKING:
     from crashcart.fit.loop import Loop
 
-LOOPS = frozenset({"While", "StatelessWhile"})
 # What an operation does with its inputs when it ends: drops them; hands them to a loop; has handed them on to a branch.
 PLAIN, ENTERS, TAKES = range(3)
 # TensorFlow keeps up to 8 readers of an operation in the order of the graph; more go into a hash table.

@@ -196,22 +196,33 @@ class _Arena:
 
     def release(self, address: int) -> None:
         """Free neighbours become one; what is free at the end joins the top."""
-        size, used = self.size, self._used
-        after = address + size[address]
+        size, used, free, before = self.size, self._used, self._free, self._before
+        count = size[address]
+        after = address + count
         if after in size and after not in used:
-            self._take(after)
-            self._join(address, after)
-        before = self._before[address]
-        if before is not None and before not in used:
-            self._take(before)
-            self._join(before, address)
-            address = before
-        if address != self._last:
-            insort(self._free, (size[address], address))
+            behind = size.pop(after)
+            free.pop(bisect_left(free, (behind, after)))
+            del before[after]
+            if after == self._last:
+                self._last = address
+            count += behind
+        first = before[address]
+        if first is not None and first not in used:
+            held = size[first]
+            free.pop(bisect_left(free, (held, first)))
+            del size[address], before[address]
+            if address == self._last:
+                self._last = first
+            count += held
+            address = first
+        if address == self._last:
+            self._top = address
+            self._last = before.pop(address)
+            size.pop(address, None)
             return
-        self._top = address
-        self._last = self._before.pop(address)
-        del size[address]
+        size[address] = count
+        before[address + count] = address
+        insort(free, (count, address))
 
     def _cut(self, address: int, size: int) -> int | None:
         """Keep so much of a block; returns where the rest begins, which is nobody's yet."""
@@ -226,15 +237,3 @@ class _Arena:
         if self._last == address:
             self._last = rest
         return rest
-
-    def _join(self, first: int, second: int) -> None:
-        after = second + self.size[second]
-        self.size[first] += self.size.pop(second)
-        del self._before[second]
-        if after in self.size:
-            self._before[after] = first
-        if self._last == second:
-            self._last = first
-
-    def _take(self, address: int) -> None:
-        self._free.pop(bisect_left(self._free, (self.size[address], address)))

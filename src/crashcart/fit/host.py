@@ -29,7 +29,8 @@ from crashcart.step import Bounds
 STEPS = 6
 # Where blocks come to lie is chance, in a real process too. Small steps are walked several times, up to so many operations.
 TRIALS = 4
-MOST_OPERATIONS = 40_000
+# In predictions with loops, a trial of most of a step's turns says as much as several (no difference with all models of the zoo).
+MOST_OPERATIONS = {"train": 40_000, "evaluate": 12_000, "predict": 12_000}
 # Of the steps so many are walked at least, and the last of them is played again: in five predictions with loops the heap grew by
 # as much as in six steps that differ (within 2 % on the mean of eight trials).
 LEAST_WALKED = 2
@@ -104,7 +105,7 @@ def parts(graph: Graph, phase: str, cores: int, plans: Plans | None = None, oned
     trials: list[tuple[int, int, int, int]] = []
     operations = 0
     plans = Plans(graph, cores) if plans is None else plans
-    while len(trials) < TRIALS and operations * (len(trials) + 1) <= MOST_OPERATIONS * max(1, len(trials)):
+    while len(trials) < TRIALS and operations * (len(trials) + 1) <= MOST_OPERATIONS[phase] * max(1, len(trials)):
         heap = (PooledHeap if onednn else Heap)(cores, seed=len(trials))
         steps = _Steps(plans, phase, len(trials), heap, onednn)
         built_bytes = heap.peak_bytes
@@ -152,7 +153,7 @@ class _Steps:
             heap.read(len(graph.arguments))
             self._player.touch(tape, self._onednn, late)
             self.operations += tape.operations
-            last = number == STEPS or self.operations > MOST_OPERATIONS
+            last = number == STEPS or self.operations > MOST_OPERATIONS[self._phase]
             for each in outputs * (STEPS - number + 1 if last else 1):
                 heap.allocate(each)
             if last:

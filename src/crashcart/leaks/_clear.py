@@ -7,9 +7,10 @@ Does not cover: whether something can be judged at all (`collect.py`), or what i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
-from crashcart.growth import Growth
-from crashcart.leaks._excused import excused, leads_to_bounded
+from crashcart.growth import Growth, Series
+from crashcart.leaks._excused import Rise, excused, leads_to_bounded
 from crashcart.leaks._holders import Holding, holdings
 from crashcart.leaks._leak import (
     LEAST_AFTER_S,
@@ -23,10 +24,14 @@ from crashcart.leaks._leak import (
     memory_trend,
     rise_of,
     rose_after,
+    unseen_buffer,
 )
 from crashcart.leaks._worst import CHILDREN, LATER, PROCESSES
 from crashcart.trend import NoTrend, TooShort, Trend, trend
 from crashcart.units import duration, plural, size
+
+PARTS, LEAST_OF_PART = 8, 1 / 16
+"""Of the steps, and what each of the last four parts has to bring of what is worth a word: a plateau does not."""
 
 
 def least_seen(growth: Growth) -> int | None:
@@ -59,6 +64,7 @@ def not_clear(growth: Growth) -> Iterator[str]:
         yield from _after(growth)
     yield from _resident(growth)
     yield from _beside(growth)
+    yield from _unevenly(growth)
     yield from _reused(growth)
 
 
@@ -104,11 +110,45 @@ def _beside(growth: Growth) -> Iterator[str]:
         return
     ends = excused(growth, rise_of(found))
     left = found.per_step - ends.per_step
-    if ends.is_most(rise_of(found)) and left > least:
+    buffer = None if ends.is_most(rise_of(found)) else unseen_buffer(growth, left)
+    if buffer is not None:
+        yield (
+            f"memory rises by {size(round(left))} a step while `{buffer.kept.name}` fills up to its bound, and what its elements "
+            "hold was not seen to the bottom; a run until it is full tells"
+        )
+    elif ends.is_most(rise_of(found)) and left > least:
         yield (
             f"memory rises by {size(round(left))} a step beside what fills up and ends by itself, and no name is known that "
             "holds it; a run until that is full tells"
         )
+
+
+def _unevenly(growth: Growth) -> Iterator[str]:
+    """Memory that rose over the second half of the steps, up to the end, and shows no trend: it may settle, or the looks were
+    too few, or a busy machine put them too far apart."""
+    series = memory_of(growth)
+    if series is None or has_ended(growth) or isinstance(memory_trend(growth), Trend) or grown_of(growth) is not None:
+        return
+    lows, least = _lowest(series)[PARTS // 2 - 1 :], least_bare_bytes(series.values[-1])
+    rises = [later - earlier for earlier, later in pairwise(lows)]
+    if len(rises) < PARTS // 2 or min(rises) < LEAST_OF_PART * least or sum(rises) < least:
+        return
+    half = (series.steps[-1] - series.steps[0]) / 2
+    rise = Rise(round(series.steps[0] + half), sum(rises) / max(1.0, half), sum(rises))
+    if not is_slow(growth, rise.per_step) and not excused(growth, rise).is_most(rise):
+        yield (
+            f"memory rose by {size(rise.grown_bytes)} over the second half of the steps, too unevenly to tell whether it goes "
+            "on; a longer run tells"
+        )
+
+
+def _lowest(series: Series) -> list[int]:
+    """The least of each part of the steps that was looked at; the last look is left out, by which the loop may have been left."""
+    first, span = series.steps[0], max(1, series.steps[-1] - series.steps[0])
+    parts: dict[int, list[int]] = {}
+    for step, value in zip(series.steps[:-1], series.values[:-1], strict=True):
+        parts.setdefault(min(PARTS - 1, (step - first) * PARTS // span), []).append(value)
+    return [min(parts[number]) for number in sorted(parts)]
 
 
 def _reused(growth: Growth) -> Iterator[str]:
@@ -118,6 +158,7 @@ def _reused(growth: Growth) -> Iterator[str]:
         return
     found = [(each, each.bytes.grown) for each in holdings(growth) if each.bytes is not None and _is_plain(each)]
     found = [each for each in found if each[1] >= least_bytes(series) and not is_slow(growth, each[0].per_step)]
+    found = [each for each in found if each[0].kept.sizes_bytes[-1] <= max(series.values)]  # else others hold the same
     holding, grown = max(found, key=lambda each: each[1], default=(None, 0))
     if holding is not None and not leads_to_bounded(growth, holding):
         yield (

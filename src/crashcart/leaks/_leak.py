@@ -13,7 +13,7 @@ from functools import lru_cache
 from crashcart.finding import Confidence
 from crashcart.growth import Growth, Series
 from crashcart.leaks._excused import Rise, excused, filling, holder_beside
-from crashcart.leaks._holders import holdings, main_holding
+from crashcart.leaks._holders import Holding, holdings, is_nested, main_holding
 from crashcart.leaks._made import GRAPH, LEAST_OPERATIONS, MADE, made_anew, rising, traced_again
 from crashcart.trend import NoTrend, TooShort, Trend, trend
 from crashcart.units import MIB
@@ -156,7 +156,17 @@ def grown_of(growth: Growth) -> Leak | None:
     if ends.is_most(whole.rise):
         held = holder_beside(growth, left.per_step, least_bytes(series)) is not None
         return replace(left, confidence=Confidence.LIKELY) if held else None
+    if unseen_buffer(growth, left.per_step) is not None:
+        return None
     return left if _matters(growth, left) else None
+
+
+def unseen_buffer(growth: Growth, per_step: float) -> Holding | None:
+    """A container with a bound that fills, and whose elements were not seen to the bottom, where nothing is known to hold what is
+    left of the growth: it may be theirs."""
+    if is_explained(growth, per_step):
+        return None
+    return next((each for each in filling(growth) if each.counts is not None and is_nested(each.kept)), None)
 
 
 def whole_of(growth: Growth) -> Leak | None:

@@ -16,6 +16,8 @@ from crashcart.units import MIB
 
 GRAPH = "function graph"
 """What TensorFlow traces of a Python function; it can outlive the function and its model."""
+PYTHON_FUNCTION = "Python function"
+"""What `from_generator`, `py_function` and `numpy_function` hand to TensorFlow."""
 LEAST_MADE = 8
 """A tf.function for each of a few shapes, a thread pool, a model for each of a few folds: fewer than this are meant to
 be."""
@@ -31,6 +33,7 @@ _SERIES = {
     "tf.function": "traces",
     "operation": "operations",
     GRAPH: "graphs",
+    PYTHON_FUNCTION: "functions",
 }
 LEAST_OPERATIONS = 32
 LEAST_GRAPHS, LEAST_GRAPH_RISES, MOST_GRAPH_FALLS = 64, 6, 0.3
@@ -48,16 +51,18 @@ MADE = (
     "graph",
     "dataset iterator",
     "summary writer",
+    PYTHON_FUNCTION,
     GRAPH,
 )
 """What is known to take memory when it is made anew."""
 _BRINGS = {
-    "session": ("graph", "operation", "variable", "tf.function", GRAPH),
+    "session": ("graph", "operation", "variable", "tf.function", PYTHON_FUNCTION, GRAPH),
     "graph": ("operation", "variable"),
-    "model": ("layer", "optimizer", "variable", "tf.function", "graph", "dataset iterator", GRAPH),
-    "layer": ("variable", "tf.function", "graph", GRAPH),
+    "model": ("layer", "optimizer", "variable", "tf.function", "graph", "dataset iterator", PYTHON_FUNCTION, GRAPH),
+    "layer": ("variable", "tf.function", "graph", PYTHON_FUNCTION, GRAPH),
     "optimizer": ("variable", GRAPH),
-    "tf.function": ("graph", GRAPH),
+    "tf.function": ("graph", PYTHON_FUNCTION, GRAPH),
+    PYTHON_FUNCTION: ("dataset iterator", GRAPH),
     "dataset iterator": ("tf.function", "graph", GRAPH),
     "summary writer": ("thread",),
 }

@@ -17,6 +17,7 @@ from crashcart.leaks._holders import Holding, holdings, is_share, main_holding, 
 from crashcart.leaks._leak import Leak, leak_of, memory_of
 from crashcart.units import plural, size
 
+INSIDE = "it has as many elements as before, and these hold more after each step"
 MAIN_SHARE = 0.5
 
 

@@ -11,7 +11,7 @@ from crashcart.growth import Growth
 from crashcart.leaks._bound import bounded
 from crashcart.leaks._fill import Fill, fill_of, joins
 from crashcart.leaks._holders import Holding, line_of
-from crashcart.leaks._tell import Blame, held_by, held_finding
+from crashcart.leaks._tell import INSIDE, Blame, held_by, held_finding
 from crashcart.rule import Rank, rule
 
 _VIEW = re.compile(r"view of (.*)")
@@ -40,7 +40,7 @@ def container_keeps_arrays(growth: Growth) -> Iterator[Finding]:
         frame = line_of(holding, growth)
         fill = fill_of(frame)
         view = _VIEW.search(holding.kept.item or "")
-        remade = holding.counts is None and not joins(frame, holding.kept.name)
+        remade = holding.counts is None and not holding.grows_inside and not joins(frame, holding.kept.name)
         blame = Blame(
             _what(holding, view is not None, remade),
             _why(holding, view.group(1) if view else None, remade),
@@ -63,6 +63,8 @@ def _why(holding: Holding, base: str | None, remade: bool) -> str:
         return f"each element is a view and keeps the whole array that it was cut from: {base}"
     if remade:
         return f"`{holding.kept.name}` is larger after each step; no line was seen that joins something to it"
+    if holding.grows_inside:
+        return INSIDE
     if holding.counts is None:
         return f"`{holding.kept.name}` is larger after each step: what is joined to it stays"
     return "each element stays in memory as long as the container does"

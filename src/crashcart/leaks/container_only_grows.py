@@ -9,7 +9,7 @@ from crashcart.growth import Growth
 from crashcart.leaks._bound import bounded
 from crashcart.leaks._fill import fill_of
 from crashcart.leaks._holders import line_of
-from crashcart.leaks._tell import Blame, held_by, held_finding
+from crashcart.leaks._tell import INSIDE, Blame, held_by, held_finding
 from crashcart.rule import Rank, rule
 
 
@@ -36,10 +36,10 @@ def container_only_grows(growth: Growth) -> Iterator[Finding]:
         name, frame = holding.kept.name, line_of(holding, growth)
         blame = Blame(
             f"`{name}` only grows",
-            "each step puts something in, and nothing is taken out",
+            INSIDE if holding.grows_inside else "each step puts something in, and nothing is taken out",
             (
                 f"write what goes into `{name}` to a file as it comes, or keep a summary of it",
-                bounded(holding, fill_of(frame)),
+                *([bounded(holding, fill_of(frame))] if holding.counts is not None else ()),
             ),
             frame,
         )

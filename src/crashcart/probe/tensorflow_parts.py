@@ -12,9 +12,11 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from crashcart.graph import LOOPS
+
 # TensorFlow's operations take 4 kB each, in Python and C++ together (measured on a decoder of 80 blocks); so many take 12 MB.
 MOST_AT_ONCE = 3_000
-_LOOPS = frozenset({"While", "StatelessWhile", "NextIteration"})
+_LOOPS = LOOPS | {"NextIteration"}
 
 
 def imported_in_parts(

@@ -1,7 +1,8 @@
 """An error of TensorFlow or Keras in one line: the one that says what is wrong.
 
-Covers: the frames that Keras puts around a layer's error ("Exception encountered when calling …"), AutoGraph's "in user code:",
-the names of nodes in front of a message, colours. Does not cover: where in the user's file it came from (`tensorflow_load`).
+Covers: the frames that Keras puts around a layer's error ("Exception encountered when calling …"), the stack that TensorFlow puts
+in front of one in a graph ("Graph execution error:"), AutoGraph's "in user code:", the names of nodes in front of a message,
+colours. Does not cover: where in the user's file it came from (`tensorflow_load`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NODES = re.compile(r"^(?:\{\{[^}]*\}\}\s*)+")
 _FRAME = re.compile(
     r"Exception encountered when calling .*|in user code:|Arguments received by .*|Call arguments received by .*"
+    r"|Graph execution error:|Detected at node .*|File \".*\", line \d+, in .*|<stack traces unavailable>"
 )
 _INFERRED = "Error encountered:"
 _NAMED = re.compile(r"\s*([A-Za-z_][\w.]*(?:Error|Exception|Interrupt)): (\S.*)")

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from crashcart.errors import CannotCheckError, CrashcartError, UsageError
-from crashcart.graph import Graph, Variable
+from crashcart.graph import LOOPS, Graph, Variable
 from crashcart.probe.cache import last_cache_bytes
 from crashcart.probe.machine import read_machine
 from crashcart.probe.onednn import VARIABLE, takes_onednn
@@ -300,7 +300,8 @@ def _varint(number: int) -> bytes:
 
 def _optimized(definition: Any, kept: list[str]) -> Any:
     """The graph after TensorFlow's own optimizer, less two of its passes. That for memory changes graphs only near the end of
-    a device's memory, and that for functions needs some; together they took half of its time on MobileNetV2 (4.5 s)."""
+    a device's memory, and that for functions needs some; together they took half of its time on MobileNetV2 (4.5 s). Loops have
+    functions, too, which it does not change in a way that memory would show (a third of this time for a recurrent net)."""
     from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2
     from tensorflow.python.grappler import tf_optimizer
 
@@ -313,10 +314,19 @@ def _optimized(definition: Any, kept: list[str]) -> Any:
     options = config.graph_options.rewrite_options
     options.min_graph_nodes = -1
     options.memory_optimization = rewriter_config_pb2.RewriterConfig.NO_MEM_OPT
-    options.disable_tfg_optimizer = not definition.library.function
+    options.disable_tfg_optimizer = _calls_in_loops_alone(definition)
     if _fuses_for_onednn(definition):  # such a graph cannot be read again: only its own kernels have the types
         options.remapping = rewriter_config_pb2.RewriterConfig.OFF
     return tf_optimizer.OptimizeGraph(config, meta, verbose=False)
+
+
+def _calls_in_loops_alone(definition: Any) -> bool:
+    """Whether whatever functions there are, are conditions and bodies of loops."""
+    if not definition.library.function:
+        return True
+    inner = (node for function in definition.library.function for node in function.node_def)
+    nodes = (node for node in (*definition.node, *inner) if node.op not in LOOPS)
+    return not any(each.HasField("func") or each.list.func for node in nodes for each in node.attr.values())
 
 
 def _fuses_for_onednn(definition: Any) -> bool:

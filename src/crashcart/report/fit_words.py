@@ -28,6 +28,7 @@ KINDS = {
 """In the order in which they are told."""
 _LEAST_SHOWN_BYTES = 64 << 10
 _LEAST_SAVED = 0.02
+_CLEARLY_MORE = 1.05
 _VARIABLES = ("weights", "optimizer")
 _WITH_UNIT = re.compile(r"(?<=\d) (?=[KMGT]?i?B)")
 
@@ -90,6 +91,8 @@ def largest(step: StepPeak) -> str:
         return ""
     if step.largest_batch:
         return f"the largest batch that fits is {_at_least(step)}"
+    if step.fixed_batch is not None:
+        return f"the model takes batches of {step.fixed_batch} alone"
     return "not even a batch of 1 fits" if step.none_fits else "no batch surely fits"
 
 
@@ -98,8 +101,11 @@ def _at_least(step: StepPeak) -> str:
 
 
 def liked(step: StepPeak) -> str:
-    """Batches near the largest that people like: `64 is the nearest power of two below`."""
-    most, found = step.largest_batch, []
+    """Batches near the largest: one that likely fits where that is clearly larger, and those that people like: `64 is the nearest
+    power of two below`."""
+    most, likely, found = step.largest_batch, step.likely_batch or 0, []
+    if most is not None and likely > _CLEARLY_MORE * most:
+        found.append(f"{likely} likely fits, but not surely (`crashcart fit --verify` tells)")
     if most and step.round_batch and step.round_batch < most:
         found.append(f"{step.round_batch} is the nearest power of two below {most}")
     even = step.even_batch
@@ -210,7 +216,7 @@ def glance(step: StepPeak) -> Iterator[tuple[str, str, str]]:
     if step.available_bytes is not None:
         yield "Available", size(step.available_bytes), step.available_in or ""
     if step.largest_batch is not None:
-        yield "Largest batch", _at_least(step), liked(step) if step.largest_batch else largest(step)
+        yield "Largest batch", _at_least(step), liked(step) or largest(step)
     yield (
         "Step",
         f"{step.phase}, batch {step.batch}",

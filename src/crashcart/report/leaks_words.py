@@ -27,6 +27,7 @@ NAMES = {
     "layers": "layers",
     "operations": "graph operations",
     "sessions": "sessions",
+    "functions": "Python functions in graphs",
     "threads": "threads",
     "descriptors": "open files",
     "children": "child processes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -34,10 +35,19 @@ def filled(spec: Any, count: Any) -> Any:
     return tf.ensure_shape(value, spec.shape)
 
 
+def settled_bytes() -> int:
+    """What is held between two checks: threads of the one before let go of their last batch when they come to it."""
+    gc.collect()
+    seen = [int(tf.config.experimental.get_memory_info(DEVICE)["current"])]
+    while len(seen) < 60 and not (len(seen) >= 4 and len(set(seen[-4:])) == 1):
+        time.sleep(0.05)
+        seen.append(int(tf.config.experimental.get_memory_info(DEVICE)["current"]))
+    return seen[-1]
+
+
 def true_bytes(build: Callable[[], Any], phase: str, batch: int) -> int:
     """The most of a few steps; the first one also builds the function."""
-    gc.collect()
-    before = tf.config.experimental.get_memory_info(DEVICE)["current"]
+    before = settled_bytes()
     model = build()
     specs = batch_specs(model, None, phase)
     options = tf.data.Options()

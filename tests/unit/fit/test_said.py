@@ -53,3 +53,12 @@ def test_a_trial_tells_the_cause_too() -> None:
         "ValueError: list index out of range",
         "RuntimeError: OOM when allocating tensor with shape[9]",
     ]
+
+
+def test_the_stack_in_front_of_an_error_in_a_graph_is_left_out() -> None:
+    words = (
+        "Graph execution error:\n\nDetected at node net/assert/Assert defined at (most recent call last):\n"
+        '  File "/home/ada/train.py", line 8, in <module>\n\n  File "/lib/keras/layer.py", line 10, in __call__\n\n'
+        "assertion failed: [batch must be a multiple of 8] [7] [0]\n\t [[{{node net/assert/Assert}}]] [Op:__inference_9]"
+    )
+    assert said(ValueError(words)) == "ValueError: assertion failed: [batch must be a multiple of 8] [7] [0]"

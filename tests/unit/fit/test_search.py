@@ -39,11 +39,11 @@ def found(monkeypatch: pytest.MonkeyPatch, clock: Clock, loops: bool, until_s: f
 
 
 def test_a_step_without_loops_is_searched_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found(monkeypatch, Clock(1.0, 0.0), loops=False) == Found(10_000, False, 10_000)
+    assert found(monkeypatch, Clock(1.0, 0.0), loops=False) == Found(10_000, False, 10_000, None, 10_000)
 
 
 def test_loops_that_do_not_depend_on_the_batch_cost_one_look_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found(monkeypatch, Clock(1.0, 0.0), loops=True) == Found(10_000, False, 10_000)
+    assert found(monkeypatch, Clock(1.0, 0.0), loops=True) == Found(10_000, False, 10_000, None, 10_000)
 
 
 def test_loops_over_the_batch_end_the_search_in_time_with_what_was_seen_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,39 @@ def test_where_none_surely_fits_the_figure_of_the_smallest_is_told(monkeypatch: 
         return Bounds(LIMIT - 1 + batch, LIMIT // 2, 2 * LIMIT + batch)
 
     seen = searched(4, look(4), LIMIT, look, None, Pace(30.0, False, {4: 0.0}))
-    assert seen == Found(0, False, 0, look(1))
+    assert seen == Found(0, False, 0, look(1), 1)
+
+
+def test_the_largest_whose_figure_fits_is_told_beside_the_one_whose_bound_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_search, "time", Clock(0.0, 0.0))
+
+    def look(batch: int) -> Bounds:
+        return Bounds(1000 + batch * PER_EXAMPLE, 0, 2 * (1000 + batch * PER_EXAMPLE))
+
+    seen = searched(ASKED, look(ASKED), LIMIT, look, None, Pace(30.0, False, {ASKED: 0.0}))
+    assert seen.batch == 4_990 and seen.likely == 9_990 and not seen.cut
+
+
+@pytest.mark.parametrize("asked", [1, 2, 32, 41, 200, 1000, 9000])
+def test_the_largest_does_not_depend_on_the_batch_that_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, asked: int
+) -> None:
+    """Small figures are alike: upper bounds of small steps are whole regions of the allocator."""
+    monkeypatch.setattr(fit_search, "time", Clock(0.0, 0.0))
+
+    def look(batch: int) -> Bounds:
+        bytes_there = max(40_000, 30_000 + batch * PER_EXAMPLE)
+        return Bounds(bytes_there, 0, max(100_000, int(1.2 * bytes_there)))
+
+    seen = searched(asked, look(asked), LIMIT, look, None, Pace(30.0, False, {asked: 0.0}))
+    assert seen.batch is not None and 7_900 <= seen.batch <= 8_033 and not seen.cut
+    assert 9_600 <= seen.likely <= 9_700
+
+
+def test_a_search_that_does_not_come_to_its_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_search, "time", Clock(0.0, 0.0))
+    seen = searched(1, Bounds(1, 1, 1), LIMIT, lambda _: Bounds(1, 1, 1), None, Pace(30.0, False, {1: 0.0}))
+    assert seen.cut and seen.batch is not None and seen.batch > LIMIT
 
 
 def test_walks_under_a_limit_are_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +112,7 @@ def test_walks_under_a_limit_are_part_of_the_time(monkeypatch: pytest.MonkeyPatc
         return True
 
     seen = searched(ASKED, clock.look(ASKED), LIMIT, clock.look, runs, Pace(30.0, False, {ASKED: 1.0}))
-    assert seen == Found(20_000, True, 10_000)
+    assert seen == Found(20_000, True, 10_000, None, 20_000)
     assert clock.now_s < 60
 
 

@@ -148,6 +148,26 @@ def written(graph: Graph) -> list[int]:
     return [places[str(graph.nodes[node.inputs[0][0]].variable)] for node in writes]
 
 
+def test_the_optimizers_pass_for_functions_runs_where_others_than_loops_have_some() -> None:
+    import tensorflow as tf
+
+    from crashcart.probe.tensorflow_trace import _calls_in_loops_alone
+
+    def definition(step: Any) -> Any:
+        concrete = tf.function(step, autograph=False).get_concrete_function(tf.TensorSpec((4,)))
+        return concrete.graph.as_graph_def()
+
+    def looped(x: Any) -> Any:
+        return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y + 1), (0, x))
+
+    def branched(x: Any) -> Any:
+        return tf.cond(x[0] > 0, lambda: x + 1, lambda: x - 1)
+
+    assert _calls_in_loops_alone(definition(lambda x: x + 1)), "it has no functions"
+    assert _calls_in_loops_alone(definition(looped)) and definition(looped).library.function
+    assert not _calls_in_loops_alone(definition(branched))
+
+
 def test_a_model_of_70_billion_parameters_is_built_without_its_weights() -> None:
     """Built alone: tracing all of it takes a while, and is measured by the bench."""
     from crashcart.probe.tensorflow_weights import unallocated

@@ -168,25 +168,31 @@ def test_a_step_that_exceeds_the_device_is_told_with_its_words(request_for: Any)
 
 
 @pytest.mark.parametrize(
-    ("lives", "asked", "tried"),
+    ("lives", "asked", "likely", "tried"),
     [
-        (100, 100, [100, 118]),
-        (80, 100, [100, 90, 80]),
-        (50, 200, [100, 90, 80]),
-        (85, 85, [100, 90, 85]),
-        (9, 9, [100, 90, 80, 9, 44, 26]),
-        (130, 100, [100, 118, 139]),
-        (10_000, 100, [100, 118, 139, 164, 193, 228]),
+        (100, 100, 0, [100, 118]),
+        (80, 100, 0, [100, 90, 80]),
+        (50, 200, 150, [100, 90, 80, 40, 60, 50, 55]),
+        (85, 85, 0, [100, 90, 85]),
+        (9, 9, 0, [100, 90, 80, 9, 44, 26, 17, 13]),
+        (95, 97, 0, [100, 97, 90]),
+        (104, 110, 0, [100, 118, 110]),
+        (2, 100, 0, [100, 90, 80, 40, 20, 10, 5, 2]),
+        (130, 100, 110, [100, 118, 139]),
+        (700, 100, 300, [100, 300, 353, 561, 1123, 842, 701, 631]),
+        (10_000, 100, 0, [100, 118, 188, 377, 755, 1511, 3023, 6047]),
+        (310, 100, 300, [100, 300, 353]),
+        (210, 100, 300, [100, 300, 200, 250, 225]),
     ],
 )
 def test_runs_go_on_until_one_lives_and_one_that_is_near_dies(
-    monkeypatch: pytest.MonkeyPatch, lives: int, asked: int, tried: list[int]
+    monkeypatch: pytest.MonkeyPatch, lives: int, asked: int, likely: int, tried: list[int]
 ) -> None:
     def run(_: Any, batch: int, limit_bytes: int, *rest: Any) -> Verified:
         return Verified(batch, limit_bytes, batch <= lives)
 
     monkeypatch.setattr("crashcart.cli.fit_trial.verified", run)
-    runs, lacking = confirmed({"batch": asked}, 100, MB, TIMEOUT_S)
+    runs, lacking = confirmed({"batch": asked}, 100, likely, MB, TIMEOUT_S)
     assert ([each.batch for each in runs], lacking) == (tried, "")
     assert all(each.lived == (each.batch <= lives) for each in runs)
 
@@ -202,10 +208,30 @@ def test_runs_share_the_time_and_a_death_stands_where_the_next_cannot_be_had(mon
         return Verified(batch, limit_bytes, False)
 
     monkeypatch.setattr("crashcart.cli.fit_trial.verified", run)
-    runs, lacking = confirmed({"batch": 100}, 100, MB, TIMEOUT_S)
+    runs, lacking = confirmed({"batch": 100}, 100, 0, MB, TIMEOUT_S)
     assert [each.batch for each in runs] == [100, 90]
     assert lacking == "batch 80 could not be tried: no time"
     assert given_s[0] <= TIMEOUT_S and given_s[0] - given_s[2] >= 0.1
+
+
+def test_a_model_of_one_batch_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "crashcart.cli.fit_trial.verified", lambda _, batch, limit, *rest: Verified(batch, limit, False)
+    )
+    runs, lacking = confirmed({"batch": 16}, 16, 16, MB, TIMEOUT_S, alone=True)
+    assert ([each.batch for each in runs], lacking) == ([16], "")
+
+
+def test_where_the_largest_cannot_be_run_the_asked_batch_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: Any, batch: int, limit_bytes: int, *rest: Any) -> Verified:
+        if batch % 8:
+            raise CannotCheckError("a batch must be a multiple of 8")
+        return Verified(batch, limit_bytes, True)
+
+    monkeypatch.setattr("crashcart.cli.fit_trial.verified", run)
+    runs, lacking = confirmed({"batch": 16}, 175, 272, MB, TIMEOUT_S)
+    assert [each.batch for each in runs] == [16]
+    assert lacking == "batch 175 could not be tried: a batch must be a multiple of 8"
 
 
 @needs_group

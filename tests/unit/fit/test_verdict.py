@@ -78,14 +78,18 @@ def test_what_lived_fits(monkeypatch: pytest.MonkeyPatch, high_bytes: int, large
 
 
 def test_the_largest_that_lived_counts_and_more_may_fit_where_none_died(monkeypatch: pytest.MonkeyPatch) -> None:
-    step = answered(monkeypatch, 64, 900, 70, {70: True, 83: True, 98: False})
+    step = answered(monkeypatch, 64, 900, 70, {70: True, 83: True, 132: False, 107: False, 95: False})
     assert (step.largest_batch, step.larger_may_fit) == (83, False)
     assert step.verified is not None and (step.verified.batch, step.verified.lived) == (83, True)
-    assert verified(step).endswith("; batch 70 lived; batch 98 died (in a memory group)")
+    assert verified(step).endswith(
+        "; batch 70 lived" + "".join(f"; batch {batch} died (in a memory group)" for batch in (132, 107, 95))
+    )
     open_end = answered(monkeypatch, 64, 900, 70, {70: True, 83: True})
     assert (open_end.largest_batch, open_end.larger_may_fit) == (83, True)
-    assert open_end.assumed[-1] == "batch 98 could not be tried: not known"
+    assert open_end.assumed[-1] == "batch 132 could not be tried: not known"
     assert not answered(monkeypatch, 64, 900, 70, {70: True}).larger_may_fit
+    back = answered(monkeypatch, 64, 900, 70, {64: True})
+    assert (back.largest_batch, back.larger_may_fit) == (64, True), "the asked one, where the largest cannot be run"
 
 
 def test_without_a_run_that_tells_the_estimate_stands(monkeypatch: pytest.MonkeyPatch) -> None:

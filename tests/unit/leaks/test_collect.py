@@ -239,6 +239,21 @@ def test_a_rise_beside_a_buffer_that_fills_takes_the_all_clear_away_where_it_is_
     assert "`frames` came to hold" in str(both["not_checked"]), "it goes on when the buffer is full"
 
 
+def test_a_rise_that_shows_no_trend_takes_the_all_clear_away_unless_it_has_settled_or_ends_by_itself() -> None:
+    steps = memory().steps
+
+    def risen(*parts: int) -> Series:
+        levels = [600 + sum(parts[: at * 8 // len(steps)]) for at in range(len(steps))]
+        return Series("private", "bytes", steps, tuple(level * MIB for level in levels))
+
+    jumps = risen(0, 0, 0, 2, 60, 3, 20)
+    assert "memory rose by 85.0 MiB over the second half" in str(examined(growth(jumps))["not_checked"])
+    buffer = kept("replay", 0.5 * MIB, kind="deque (maxlen 1000)", item="ndarray")
+    assert examined(growth(jumps, kept=(buffer,)))["not_checked"] == [], "a buffer fills"
+    assert examined(growth(risen(0, 0, 0, 30, 30, 25, 0)))["not_checked"] == [], "it has settled"
+    assert examined(growth(risen(0, 0, 0, 30, 30, 30, -60)))["not_checked"] == [], "it was given back"
+
+
 def test_a_loop_that_loaded_before_memory_rose_further_is_a_note_and_no_all_clear() -> None:
     loop = Steps("loop", "passes of the loop at load.py:4", 240, 0.005)
     loaded = Evidence(growth=growth(steps=loop, kept=(kept(),), ended_s=1.5, after=After(0.5, 60 * MIB)))

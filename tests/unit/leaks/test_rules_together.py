@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crashcart.evidence import Evidence
@@ -10,6 +12,7 @@ from crashcart.ground import Machine
 from crashcart.growth import Growth, Made, Retraced, Series, Site, Steps
 from crashcart.leaks import examine_leaks
 from crashcart.leaks._tell import items
+from crashcart.leaks.collect import judgeable
 from crashcart.units import KIB, MIB
 from tests.unit.leaks.grown import LOOKS, frame, growth, kept, memory
 
@@ -179,3 +182,35 @@ def test_growth_without_a_holder_is_told_with_live_tensors_and_with_what_else_lo
     assert first.confidence.value == "likely" and first.where is None, "the line of the steps is not that of the growth"
     (plain,) = found(growth(memory(), steps=Steps("loop", "passes", 240, 0.1)))
     assert "cache()" not in " ".join(plain.because)
+
+
+def test_a_dictionary_of_lists_that_grow_is_the_holder() -> None:
+    """It has as many elements at every look, and none of these holds enough by itself."""
+    inner = [kept(f"hist['{name}']", MIB / 8, item="ndarray") for name in "abcdefgh"]
+    sizes = tuple(sum(each.sizes_bytes[at] for each in inner) for at in range(len(LOOKS)))
+    outer = replace(kept("hist", item="list of ndarray", kind="dict", counts=lambda _: 8), sizes_bytes=sizes)
+    first = found(growth(kept=(*inner, outer)))[0]
+    assert (first.code, first.holder, first.confidence.value) == ("L103", "hist", "certain")
+    assert "these hold more after each step" in first.because[0]
+    whole = kept("hist['a']", MIB, item="ndarray")
+    assert found(growth(kept=(whole, outer)))[0].holder == "hist['a']", "where one list holds it, that one is named"
+
+
+def test_a_list_of_what_others_hold_too_is_no_holder_unless_they_grow_alike() -> None:
+    drawn = kept("order", item="ndarray", others_have=1.0)
+    site = Site(frame(11, "past.append(np.array(batch))"), 20, 20 * MIB, 20)
+    first = found(growth(kept=(drawn,), sites=(site,)))[0]
+    assert (first.code, first.holder, first.where and first.where.line) == ("L101", None, 11)
+    index = kept("by_id", item="ndarray", kind="dict", others_have=1.0)
+    assert found(growth(kept=(drawn, index)))[0].holder in ("order", "by_id"), "each keeps them alive"
+    assert found(growth(kept=(replace(drawn, others_have=0.5),)))[0].holder == "order"
+
+
+def test_a_buffer_with_a_bound_whose_elements_were_not_seen_to_the_bottom_is_not_accused() -> None:
+    nested = kept("replay.episodes", 7 * KIB, kind="deque (maxlen 400)", item="list of dict")
+    report = examine_leaks(judgeable(Evidence(growth=growth(kept=(nested,)))), "train.py")
+    assert not report.findings and "while `replay.episodes` fills up to its bound" in str(report.figures["not_checked"])
+    flat = kept("recent", 7 * KIB, kind="deque (maxlen 400)", item="ndarray")
+    assert found(growth(kept=(flat,)))[0].level is Level.PROBLEM, "arrays are measured as they are"
+    beside = kept("losses", item="EagerTensor")
+    assert found(growth(kept=(nested, beside)))[0].holder == "losses"

@@ -92,7 +92,26 @@ def test_a_divisor_is_offered_where_the_batch_does_not_fit() -> None:
 def test_a_search_that_was_cut_says_at_least() -> None:
     step = replace(train_step(), larger_may_fit=True)
     assert fit_words.largest(step) == "the largest batch that fits is at least 104"
-    assert ("Largest batch", "at least 104") in [each[:2] for each in fit_words.glance(step)]
+
+
+@pytest.mark.parametrize(
+    ("most", "likely", "words"),
+    [
+        (
+            104,
+            130,
+            "130 likely fits, but not surely (`crashcart fit --verify` tells); 64 is the nearest power of two below 104",
+        ),
+        (104, 108, "64 is the nearest power of two below 104"),
+        (104, None, "64 is the nearest power of two below 104"),
+        (0, 12, "12 likely fits, but not surely (`crashcart fit --verify` tells)"),
+        (None, 12, ""),
+    ],
+)
+def test_a_batch_that_likely_fits_is_told_where_it_is_clearly_larger(
+    most: int | None, likely: int | None, words: str
+) -> None:
+    assert fit_words.liked(replace(train_step(), largest_batch=most, likely_batch=likely)) == words
 
 
 def test_where_only_bounds_do_not_fit_no_batch_surely_does() -> None:

@@ -1,7 +1,8 @@
 """What frameworks have made and is still alive: counted by weak references, with the user's line that made it.
 
 Covers: Keras models, layers and optimizers, tf.functions and their traces, variables, graphs, sessions, dataset iterators,
-summary writers, threads; and of tf.functions that are traced again and again, what was different.
+summary writers, Python functions that were handed to TensorFlow, threads; and of tf.functions that are traced again and again,
+what was different.
 Does not cover: tensors and arrays (`_crashcart_kept`, `_crashcart_sites`).
 
 Nothing is kept alive: there is a weak reference to each object, and words. All of these are made rarely; each costs some
@@ -113,7 +114,8 @@ class Alive:
         return found
 
     def _count(self) -> dict[str, int]:
-        series = {"model": "models", "layer": "layers", "variable": "variables", "function graph": "graphs"}
+        series = {"model": "models", "layer": "layers", "variable": "variables", "function graph": "graphs",
+                  "Python function": "functions"}  # fmt: skip
         found = {name: len(self.kinds[kind]) for kind, name in series.items() if kind in self.kinds}
         if self.kinds.get("tf.function"):
             functions = self.of_kind("tf.function")
@@ -155,6 +157,7 @@ class Alive:
             "tensorflow.python.framework.ops": self._graphs,
             "tensorflow.python.client.session": self._of("session", "BaseSession"),
             "tensorflow.python.data.ops.iterator_ops": self._of("dataset iterator", "OwnedIterator"),
+            "tensorflow.python.ops.script_ops": self._python_functions,
             "tensorflow.python.ops.summary_ops_v2": self._of("summary writer", "_ResourceSummaryWriter"),
             "threading": self._threads,
         }
@@ -214,6 +217,21 @@ class Alive:
                 self.add("variable", variable, name)
 
         hooks.count_look_up(module.BaseResourceVariable, "__init__", made)
+
+    def _python_functions(self, hooks: Any, module: Any) -> None:
+        """`from_generator`, `py_function` and `numpy_function` write down what they were given."""
+        kind = module.FuncRegistry
+        plain = kind.insert
+
+        def insert(registry: Any, function: Any) -> Any:
+            try:
+                self.add("Python function", function, type(function).__name__)
+            except Exception as failure:  # one that no weak reference can be made of
+                if hooks.counts.is_theirs(failure):
+                    raise
+            return plain(registry, function)
+
+        hooks.replace(kind, "insert", plain, insert)
 
     def _graphs(self, hooks: Any, module: Any) -> None:
         def made(graph: Any) -> None:

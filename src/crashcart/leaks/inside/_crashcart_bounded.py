@@ -1,9 +1,9 @@
-"""Containers that say, or show, how many they will hold at most: functools caches, and lists of slots.
+"""What bounds a container's part in a growth: how many it will hold at most, and what of it others hold, too.
 
 Covers: what a functools cache holds, keys and results, with a bound or without; of a list that was made as long as it will be
-(`[None] * capacity`) and is filled in turn, how many of its slots are.
+(`[None] * capacity`) and is filled in turn, how many of its slots are; members that something else refers to as well.
 Does not cover: slots that are filled in no order, or that are empty by another value than None; deques and queues, which say
-their bounds themselves (`_crashcart_kept`).
+their bounds themselves (`_crashcart_kept`); who else refers to a member.
 
 Of what it looks at, only the lengths of lists are kept, by their ids.
 """
@@ -25,6 +25,8 @@ CHECKED = 24
 MOST_LISTS = 256
 WALKED = 10_000
 """Of a cache without a bound, so many entries are read: 1 ms."""
+LEAST_LEAF_BYTES, LEAST_LEAVES = 1024, 4
+"""Short texts are shared by the interpreter itself; of a few members, one is the last that a step made."""
 LAST = 16
 """The dictionary of a cache comes after its entries, among so many objects."""
 
@@ -51,6 +53,20 @@ class Bounded:
         self.lengths[id(value)] = count
         return used, before == count
 
+    def others_have(self, sample: list[Any]) -> float:
+        """Of the arrays, tensors and texts in a sample, the share that others have, too, than this list and the container. Views
+        are left out: they share what they are cut from."""
+        leaves = others = 0
+        for each in sample:
+            kind = type(each)
+            if kind is int or kind is float or self.sizes.base_of(each) is not None:
+                continue
+            measured = self.sizes.of_array(each, kind)
+            if measured is not None and measured[0] >= LEAST_LEAF_BYTES:
+                leaves += 1
+                others += sys.getrefcount(each) > _REFERENCES
+        return others / leaves if leaves >= LEAST_LEAVES else 0.0
+
     def of_cache(self, walk: Any, value: Any) -> tuple[int, int, str | None]:
         """Results in a functools cache, the bytes of these with their keys, and what they are."""
         count = int(value.cache_info().currsize)
@@ -70,9 +86,8 @@ class Bounded:
             return parts
 
         places = range(len(keys))
-        sample = self.sizes.spread(places, range, None, len(keys))
-        ends = self.sizes.ends_of(places, range, None, len(keys))
-        held = self.sizes.held_together(count, sample, ends, parts_of)
+        sample = self.sizes.stretches(places, range, None, len(keys))
+        held = self.sizes.held_together(count, sample, parts_of)
         return count, sys.getsizeof(found[-1]) + held, self.sizes.words_of(seen)
 
     def _entries(self, held: dict[Any, Any], known: list[Any], count: int) -> tuple[list[Any], list[Any]]:
@@ -88,6 +103,17 @@ class Bounded:
         start, result, every = self.layout
         end = start + every * count
         return known[start:end:every], known[start + result : end : every]
+
+
+def _references() -> int:
+    """What Python counts for a member that only its container and a sample have; it differs between releases."""
+    container = [bytearray(1)]
+    for each in list(container):
+        return sys.getrefcount(each)
+    return 0
+
+
+_REFERENCES = _references()
 
 
 def _layout() -> tuple[int, int, int]:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # `typing` itself costs 5 ms
     from typing import Any
 
-KEPT_FIRST_S, KEPT_EVERY, KEPT_LONGEST_S = 0.05, 0.1, 60.0
+KEPT_FIRST_S, KEPT_EVERY, KEPT_LONGEST_S = 0.02, 0.1, 60.0
 """Names are looked at again after that share of the time since the first step: that a container was full for the last fifth
 of a run is seen at two looks at the least."""
 KEPT_BUDGET_S, KEPT_LONGEST_PAUSE_S = 0.03, 3.0
@@ -33,6 +33,8 @@ WINDOW_FIRST = 12
 """So many steps are needed before anything can be said to rise with them."""
 EXPLAINED = 0.5
 """Of the growth, by one name."""
+OTHERS_HAVE = 0.8
+"""A container of which others have so much explains nothing by itself: a list of samples that a data set holds."""
 LEAST_LOOKS, MOST_LOOKS = 4, 12
 MUCH_SPENT = 4
 """Times what a window may cost: then it ends, also in the middle of a step."""
@@ -54,6 +56,8 @@ class Depth:
         self.precise = precise
         self.bounded: Any = None
         """What is known of lists with slots, from the first look at names on."""
+        self.roots: Any = None
+        """The names that looks begin with."""
         self.kept_s = 0.0
         self.kept_cost_s = 0.0
         self.kept_every_s = KEPT_FIRST_S
@@ -83,8 +87,8 @@ class Depth:
         """When the next picture is due, with `--precise`."""
         self.suspected = False
         """Whether memory rose when it was last asked: what rises once more, half as many steps later, is followed."""
-        self.history: list[tuple[int, int, dict[tuple[str, str], int], int]] = []
-        """Of the last looks at names: steps, private bytes, sizes by name, how many things are alive."""
+        self.history: list[tuple[bool, int, dict[tuple[str, str], int], int]] = []
+        """Of the last looks at names: whether they came to all, private bytes, sizes by name, how many things are alive."""
 
     def is_awaited(self) -> bool:
         """Whether a step has come that a window goes by: it is looked at, however soon after the last look."""
@@ -132,34 +136,38 @@ class Depth:
         lines that do so can be found without following anything."""
         if len(self.history) < LEAST_LOOKS:
             return False
-        _, before, sizes, made = self.history[len(self.history) // 2 - 1]
+        whole, before, sizes, made = self.history[len(self.history) // 2 - 1]
         _, after, sizes_after, made_after = self.history[-1]
-        grown = max((size - sizes.get(name, 0) for name, size in sizes_after.items()), default=0)
+        known = (name for name in sizes_after if whole or name in sizes)
+        grown = max((sizes_after[name] - sizes.get(name, 0) for name in known), default=0)
         return grown >= EXPLAINED * (after - before) or made_after >= made + LEAST_LOOKS
 
     def keep(self, now_s: float) -> None:
         """Look at what names hold."""
         began_s = time.thread_time()
-        kept = self.part("kept")
-        frames = kept.frames_here(_HERE)
+        frames = self.part("roots").frames_here(_HERE)
         budget_s = PRECISE_BUDGET_S if self.precise else KEPT_BUDGET_S
         watch = self.watch
         self.bounded = self.bounded or self.part("bounded").Bounded(self.part("sizes"))
-        entries, whole = kept.look(watch.is_own, self.bounded, frames, budget_s, watch.counts.is_theirs)
+        self.roots = self.roots or self.part("roots").Roots(watch.is_own)
+        look = self.part("kept").look
+        entries, whole = look(self.roots, self.bounded, frames, budget_s, watch.counts.is_theirs)
         del frames
         self.watch.write("leak-kept", entries=entries, whole=whole)
-        self._remember(entries)
-        self.kept_cost_s += min(time.thread_time() - began_s, budget_s)
+        self._remember(entries, whole)
+        cost_s = time.thread_time() - began_s
+        self.kept_cost_s += cost_s
         share = KEPT_SHARE if not self.precise else PRECISE_SHARE
         over_s = self.kept_cost_s - KEPT_CREDIT_S - share * self.watch.ran_s(now_s)
-        self.kept_s = now_s + max(self.kept_every_s, min(over_s / share, KEPT_LONGEST_PAUSE_S))
+        longest_s = KEPT_LONGEST_PAUSE_S if cost_s <= 2 * budget_s else KEPT_LONGEST_S  # one object may take long
+        self.kept_s = now_s + max(self.kept_every_s, min(over_s / share, longest_s))
         self.kept_every_s = min(KEPT_LONGEST_S, max(KEPT_FIRST_S, KEPT_EVERY * (now_s - self.anew_s)))
 
-    def _remember(self, entries: list[list[Any]]) -> None:
-        sizes = {(entry[0], entry[1]): int(entry[4]) for entry in entries}
+    def _remember(self, entries: list[list[Any]], whole: bool) -> None:
+        sizes = {(entry[0], entry[6]): int(entry[4]) for entry in entries if entry[9] < OTHERS_HAVE}
         counts = self.watch.alive.counts()
-        made = sum(counts.get(name, 0) for name in ("models", "traces", "sessions", "operations"))
-        self.history.append((self.steps(), self.watch.looks.memory()[1], sizes, made))
+        made = sum(counts.get(name, 0) for name in ("models", "traces", "sessions", "operations", "functions"))
+        self.history.append((whole, self.watch.looks.memory()[1], sizes, made))
         del self.history[:-MOST_LOOKS]
 
     def _count_tensors(self, now_s: float) -> None:

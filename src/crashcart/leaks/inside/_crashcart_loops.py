@@ -162,7 +162,7 @@ class Counters:
         self.counts = counts
         self.is_own = is_own
         self.variables = variables
-        self.shapes: dict[tuple[str, int, str], list[tuple[int, int, int, tuple[str, ...]]]] = {}
+        self.shapes: dict[tuple[str, int, str], list[tuple[int, int, int, tuple[str, ...], str | None]]] = {}
         self.last: dict[tuple[Any, ...], int] = {}
 
     def look(self, frame: Any) -> None:
@@ -184,13 +184,14 @@ class Counters:
         if not inside:
             return
         held = dict(self.variables(frame)) if code.co_flags & 1 else frame.f_globals
-        for start, _, line, names in inside:
+        for start, _, line, names, data in inside:
             numbers = [(name, held.get(name)) for name in names]
             counting = next(((name, value) for name, value in numbers if type(value) is int), None)
             if counting is not None:
-                self._moved(key, start, line, *counting)
+                self._moved(key, start, line, *counting, counting[0] == data)
 
-    def _moved(self, key: tuple[str, int, str], start: int, line: int, name: str, value: int) -> None:
+    def _moved(self, key: tuple[str, int, str], start: int, line: int, name: str, value: int, data: bool) -> None:
+        """A number that may be data tells that the loop has turned, not how often."""
         loop = (*key, start, name)
         before = self.last.get(loop)
         if len(self.last) > MOST_KNOWN:
@@ -198,20 +199,26 @@ class Counters:
         self.last[loop] = value
         if before is None or value == before:
             return
-        leap = value - before if value > before else 1  # begun anew: once round, at the least
-        words = f"iterations of the loop at {key[0].rpartition('/')[2]}:{line}"
+        leap = value - before if value > before and not data else 1  # begun anew: once round, at the least
+        turns = "turns that were seen" if data else "iterations"
+        words = f"{turns} of the loop at {key[0].rpartition('/')[2]}:{line}"
         index = self.counts.index("loop", words, True, loop) if leap < LARGEST_LEAP else -1
         if index >= 0:
             self.counts.places[index] = (key[0], line, key[2])
             self.counts.counts[index] += leap
 
 
-_STORES = frozenset({"STORE_FAST", "STORE_NAME", "STORE_GLOBAL"})
+_STORES = frozenset({"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"})
 
 
-def loops_of(code: Any) -> list[tuple[int, int, int, tuple[str, ...]]]:
-    """The loops of a code object, outermost first: first and last offset, line, and the names that may count its turns: what
-    `for` assigns; else, what the body assigns."""
+_COUNTS = frozenset({"range", "enumerate", "count", "trange", "tqdm", "track", "islice"})
+"""What a `for` goes over that gives its turns a number, or passes one on."""
+_NAMED = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD"})
+
+
+def loops_of(code: Any) -> list[tuple[int, int, int, tuple[str, ...], str | None]]:
+    """The loops of a code object, outermost first: first and last offset, line, the names that may count its turns (what `for`
+    assigns; else, what the body assigns), and which of these may be data."""
     import dis
 
     instructions = list(dis.get_instructions(code))
@@ -223,8 +230,20 @@ def loops_of(code: Any) -> list[tuple[int, int, int, tuple[str, ...]]]:
     loops = []
     for start, end in sorted(found.items(), key=lambda loop: (loop[0], -loop[1])):
         body = [each for each in instructions if start <= each.offset <= end]
-        loops.append((start, end, _line_at(code, start), _counting_names(body)))
+        names = _counting_names(body)
+        data = names[0] if names and body[0].opname == "FOR_ITER" and not _is_counted(instructions, start) else None
+        loops.append((start, end, _line_at(code, start), names, data))
     return loops[:MOST_IN_A_FUNCTION]
+
+
+def _is_counted(instructions: list[Any], start: int) -> bool:
+    """Whether what the `for` there goes over gives numbers in turn: `range(…)`, `enumerate(…)`, alone or shown as progress; not
+    `random.sample(range(…), 9)`. The outermost call is the one whose name is loaded first."""
+    before = [each for each in instructions if each.offset < start]
+    line = next((each.starts_line for each in reversed(before) if each.starts_line), None)
+    since = next((place for place in range(len(before) - 1, -1, -1) if before[place].starts_line == line), 0)
+    named = [each.argval for each in before[since:] if each.opname in _NAMED]
+    return any(each in _COUNTS for each in named[:2])
 
 
 def _counting_names(body: list[Any]) -> tuple[str, ...]:

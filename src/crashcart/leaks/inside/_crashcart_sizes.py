@@ -3,8 +3,8 @@
 Covers: built-in containers and their subclasses, NumPy arrays (a view counts as the base that it keeps), tensors and
 variables of TensorFlow, tensors of PyTorch, pandas frames, models of Keras, texts; what closures, bound methods, exceptions
 and objects of the program's classes keep; what members share, once.
-Does not cover: what lies more than three objects deep in a member; members that share with others far from them; functools
-caches (`_crashcart_bounded`).
+Does not cover: what lies more than four objects deep in a member, but for arrays and texts of the next one; members that
+share with others far from them, or with other containers; functools caches (`_crashcart_bounded`).
 
 It calls nothing of the program's: what an object keeps is read with the built-in types' own methods, or as the garbage
 collector reads it.
@@ -21,17 +21,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SAMPLED = 24
+STRETCHES, NEIGHBOURS = 6, 8
+"""Of a container so many stretches are measured, of so many members next to each other: a replay buffer's `(state, action,
+next_state)` has each state twice. Single members at even distances may all be of one kind: of weights and biases in turn, the
+biases. To measure these takes 0.1 ms."""
+MOST_WHOLE = 64
+"""One with no more members is measured whole: else there is a member between any two stretches."""
+SAMPLED_KEYS = 24
 WALKED = 10_000
 """So many members are walked along for a sample: 60 µs."""
 ENDS = 256
 """Of views, so many at each end are asked for what they are views of."""
 VIEW_BYTES = 112
 NEARLY = 0.8
-DEEPEST = 3
-NEIGHBOURS = 9
-"""So many members next to each other, at each end, show what members share. A replay buffer's `(state, action, next_state)` has
-each state twice; to measure these takes 0.1 ms."""
+DEEPEST = 4
+"""A replay buffer of episodes: a list of steps, each a dictionary, in it one of observations, and the arrays in that."""
 MOST_PARTS = 128
 """Of one member, so many objects are measured."""
 MOST_ATTRIBUTES, MOST_FRAMES = 32, 8
@@ -42,9 +46,10 @@ _FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow", "torch", "jax"})
 """Their objects lead to all that a framework has: of these, only the arrays and models among their attributes count."""
 _HEAP_TYPE = 1 << 9
 _FUNCTION = type(lambda: None)
-MOST_VARIABLES, MOST_LAYERS = 400, 100
+MOST_VARIABLES, MOST_LAYERS, MOST_BLOCKS = 400, 100, 64
 _CONTAINERS: Any = ((list, list.__iter__), (tuple, tuple.__iter__), (dict, dict.values), (set, set.__iter__),
                     (frozenset, frozenset.__iter__), (deque, deque.__iter__))  # fmt: skip
+_MEMBERS: dict[Any, Any] = dict(_CONTAINERS)
 
 
 class _OneOfEach:
@@ -82,11 +87,17 @@ def of_array(value: Any, kind: Any) -> tuple[int, str | None] | None:
     if top == "torch" and hasattr(kind, "nelement"):
         return int(value.element_size() * value.nelement()), f"{kind.__name__}"
     if top == "pandas" and kind.__name__ in ("DataFrame", "Series"):
-        usage = value.memory_usage(index=True)
-        return int(usage if isinstance(usage, int) else usage.sum()), kind.__name__
+        return _frame(value), kind.__name__
     if kind in (str, bytes, bytearray):
         return sys.getsizeof(value), kind.__name__
     return None
+
+
+def _frame(value: Any) -> int:
+    """Bytes of the blocks that a data frame is made of: to ask it for each column takes 15 µs a column."""
+    blocks = getattr(getattr(value, "_mgr", None), "blocks", ())
+    seen = [int(getattr(block.values, "nbytes", 0)) for block in islice(blocks, MOST_BLOCKS)]
+    return sum(seen) * len(blocks) // max(1, len(seen))
 
 
 def _numpy(value: Any, kind: Any) -> tuple[int, str]:
@@ -109,7 +120,10 @@ def _tensor(value: Any, kind: Any) -> tuple[int, str] | None:
 def measure(value: Any, depth: int, parts: dict[int, int]) -> tuple[int, str | None]:
     """Bytes of one member, and what it is. Each object that it is made of goes to `parts`, by its id, and counts once."""
     kind = type(value)
-    measured = (kind.__basicsize__, kind.__name__) if kind in _PLAIN else of_array(value, kind)
+    if kind in _MEMBERS:
+        spent = id(value) in parts or len(parts) >= MOST_PARTS
+        return (0, kind.__name__) if spent else _of_inner(value, kind, _MEMBERS[kind], depth, parts)
+    measured = _of_alone(value, kind) if kind in _ALONE else of_array(value, kind)
     whole = base_of(value)
     known = id(value if whole is None else whole)
     if known in parts or len(parts) >= MOST_PARTS:
@@ -128,13 +142,23 @@ def measure(value: Any, depth: int, parts: dict[int, int]) -> tuple[int, str | N
     return size, kind.__name__
 
 
+def _of_alone(value: Any, kind: Any) -> tuple[int, str]:
+    """The same for a number or a text, which keeps nothing else."""
+    return (kind.__basicsize__ if kind in _PLAIN else sys.getsizeof(value)), kind.__name__
+
+
 def _of_inner(value: Any, base: Any, members: Any, depth: int, parts: dict[int, int]) -> tuple[int, str | None]:
     """The same for a container that is a member, or in one."""
     count, name = base.__len__(value), type(value).__name__
     own = parts[id(value)] = int(base.__sizeof__(value))
-    if depth >= DEEPEST or count == 0:
+    if count == 0:
         return own, name
     sample = list(islice(members(value), 8))
+    if depth >= DEEPEST:
+        sample = [each for each in sample if type(each) not in _PLAIN and of_array(each, type(each)) is not None]
+        count = count * len(sample) // min(count, 8)
+        if not sample:
+            return own, name
     bases = _bases(sample)
     if len(bases) > 1 and len({id(each) for each in bases}) == 1:
         held = 0 if id(bases[0]) in parts else int(bases[0].nbytes)
@@ -197,7 +221,7 @@ def _attributes(value: Any, kind: Any) -> dict[Any, Any]:
     if not kind.__dictoffset__:
         return {}
     for base in kind.__mro__:
-        if type(vars(base).get("__dict__")).__name__ not in ("getset_descriptor", "NoneType"):
+        if type(vars(base).get("__dict__")).__name__ not in ("getset_descriptor", "member_descriptor", "NoneType"):
             return {}
     held = object.__getattribute__(value, "__dict__")
     return held if type(held) is dict else {}
@@ -236,83 +260,96 @@ def _backwards(value: Any, kind: Any) -> Any:
     return None
 
 
-def spread(value: Any, kind: Any, members: Any, count: int) -> list[Any]:
-    """A sample from all over a container: of one that is filled, the newest members are the ones that matter. A dictionary or a
-    deque can only be walked along, so of a long one only a stretch at each end is seen."""
-    if count < 2 * SAMPLED:  # else no two of the sample are neighbours
-        return list(value if kind is range else members(value))[:count]
+def stretches(value: Any, kind: Any, members: Any, count: int) -> list[list[Any]]:
+    """A sample of so many members: neighbours, in a few stretches spread all over it. What comes in turns (weights and
+    biases, layer after layer) is seen in its proportions so, and what neighbours share, too. A dictionary or a deque can only be
+    walked along, so of a long one only what is near its ends is seen."""
+    if count <= MOST_WHOLE:
+        return [list(value if kind is range else members(value))[:count]]
     if kind in (list, tuple, range):
-        every = count // SAMPLED
-        return [kind.__getitem__(value, index) for index in range(count - 1, -1, -every)][:SAMPLED]
+        return [list(kind.__getitem__(value, slice(at, at + NEIGHBOURS))) for at in _places(count, STRETCHES)]
     backwards = _backwards(value, kind)
-    if backwards is None:
-        reach = min(count, WALKED)
-        return list(islice(members(value), 0, reach, reach // SAMPLED))[:SAMPLED]
-    if count <= WALKED:
-        return list(islice(backwards, 0, count, count // SAMPLED))[:SAMPLED]
-    every, half = WALKED // SAMPLED, WALKED // 2
-    return [*islice(backwards, 0, half, every), *islice(members(value), 0, half, every)]
+    if backwards is None or count <= WALKED:
+        return _along(members(value), _places(min(count, WALKED), STRETCHES))
+    half = WALKED // 2
+    oldest, newest = STRETCHES // 2, STRETCHES - STRETCHES // 2
+    return [*_along(members(value), _places(half, oldest)), *_along(backwards, _places(half, newest))]
 
 
-def ends_of(value: Any, kind: Any, members: Any, count: int) -> list[list[Any]]:
-    """The oldest of so many members and the newest, neighbour by neighbour."""
-    if kind in (list, tuple, range):
-        places = (slice(NEIGHBOURS), slice(max(0, count - NEIGHBOURS), count))
-        return [list(kind.__getitem__(value, place)) for place in places]
-    oldest, newest = list(islice(members(value), NEIGHBOURS)), _backwards(value, kind)
-    return [oldest] if newest is None else [oldest, list(islice(newest, NEIGHBOURS))]
+def _places(count: int, stretches: int) -> list[int]:
+    """Where so many stretches begin, each in the middle of its share of the members: the first and the last ones are often unlike
+    the rest. They do not lie at even distances, so that not all of them begin at the same turn."""
+    middles = [(2 * each + 1) * count // (2 * stretches) - NEIGHBOURS // 2 + each % 3 for each in range(stretches)]
+    return [min(each, count - NEIGHBOURS) for each in middles]
 
 
-def held_together(count: int, sample: list[Any], ends: list[list[Any]], parts_of: Any) -> int:
-    """Bytes of so many members, by a sample of them: what several of them share counts once. What two of a sample have, far from
-    each other, is everyone's; what neighbours share, is told by neighbours: of each, what none of those before it has."""
-    parts_of_each = [parts_of(each) for each in sample]
+def _along(members: Any, places: list[int]) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    members, passed = iter(members), 0
+    for place in places:
+        found.append(list(islice(members, place - passed, place - passed + NEIGHBOURS)))
+        passed = place + NEIGHBOURS
+    return found
+
+
+def held_together(count: int, sample: list[list[Any]], parts_of: Any) -> int:
+    """Bytes of so many members, by stretches of them: what several of them share counts once. What members of two stretches have
+    is everyone's; what neighbours share, they tell: of each, what none of those before it has."""
     together: dict[int, int] = {}
-    everyones: dict[int, int] = {}
-    for parts in parts_of_each:
-        everyones.update((known, size) for known, size in parts.items() if known in together)
-        together.update(parts)
-    if count <= len(sample):
+    if len(sample) == 1:
+        for each in sample[0]:
+            together.update(parts_of(each))
         return sum(together.values())
-    shared = sum(everyones.values())
-    new = total = 0
-    for stretch in ends:
-        seen: set[int] = set(everyones)
-        for place, each in enumerate(stretch):
-            parts = parts_of(each)
+    everyones: dict[int, int] = {}
+    measured = [[parts_of(each) for each in stretch] for stretch in sample]
+    for stretch in measured:
+        own = {known: size for parts in stretch for known, size in parts.items()}
+        everyones.update({known: own[known] for known in own.keys() & together.keys()})
+        together.update(own)
+    whole = new = total = 0
+    for stretch in measured:
+        seen = set(everyones)
+        for place, parts in enumerate(stretch):
+            apart = sum(size for known, size in parts.items() if known not in everyones)
+            whole += apart
             if place:  # what the first one shares with those before it is not known
-                total += sum(size for known, size in parts.items() if known not in everyones)
+                total += apart
                 new += sum(size for known, size in parts.items() if known not in seen)
             seen.update(parts)
-    mean = (sum(together.values()) - shared) / len(sample)
-    return int(shared + mean * count * (new / total if total else 1.0))
+    mean = whole / sum(map(len, measured))
+    return int(sum(everyones.values()) + mean * count * (new / total if total else 1.0))
 
 
-def of_container(walk: Any, value: Any, kind: Any, members: Any, count: int) -> tuple[int, str | None]:
-    """Bytes of a container with its first `count` members, and what they are; from a sample spread over these."""
+def of_container(walk: Any, value: Any, kind: Any, members: Any, count: int) -> tuple[int, str | None, float]:
+    """Bytes of a container with its first `count` members, what they are, and which share of them others have, too; from a
+    sample spread over these."""
     own = kind.__sizeof__(value)
     if count == 0:
-        return own, None
-    sample = spread(value, kind, members, count)
+        return own, None, 0.0
+    stretched = stretches(value, kind, members, count)
+    others = sum(map(walk.bounded.others_have, stretched)) / len(stretched)
+    sample = [each for stretch in stretched for each in stretch]
     if kind is dict:  # its keys are its own, too
-        keys = list(islice(reversed(dict.keys(value)), SAMPLED))
+        keys = list(islice(reversed(dict.keys(value)), SAMPLED_KEYS))
         own += sum(sys.getsizeof(key) for key in keys if type(key) in _TEXTS) * count // len(keys)
+    sizes: list[tuple[int, str | None]] = []
+    if all(type(each) in _ALONE for each in sample) and len({id(each) for each in sample}) == len(sample):
+        walk.spend()
+        sizes += [_of_alone(each, type(each)) for each in sample]
+        return int(own + sum(size for size, _ in sizes) * count / len(sample)), words_of(sizes), others
     views = [each for each in sample if base_of(each) is not None]
     shared = _of_bases(value, kind, members, count * len(views) // len(sample)) if views else 0
-    distinct = len({id(each) for each in sample}) == len(sample) and all(type(each) in _ALONE for each in sample)
-    ends = [] if distinct else ends_of(value, kind, members, count)
-    sizes: list[tuple[int, str | None]] = []
 
     def parts_of(each: Any) -> dict[int, int]:
         walk.spend()
-        parts: dict[int, int] = {}
+        parts = {id(value): 0}  # members may lead back to it
         sizes.append(measure(each, 1, parts) if base_of(each) is None else (0, None))
         return parts
 
-    held = held_together(count, sample, ends, parts_of)
+    held = held_together(count, stretched, parts_of)
     if views:
         sizes.append((shared * len(sizes) // count, measure(views[0], 1, {})[1]))
-    return int(own + held + shared), words_of(sizes)
+    return int(own + held + shared), words_of(sizes), others
 
 
 def words_of(sizes: list[tuple[int, str | None]]) -> str | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # `typing` itself costs 5 ms
 
 EARLY_S, LATER_S, BUSY_S, STILL_S = 0.02, 0.08, 0.25, 2.0
 LOOK_SIGNAL = 51  # beside the hook's 49 and the guard's 50
+_PAUSES = {"x86_64": (b"34", b"130"), "aarch64": (b"73", b"133")}.get(os.uname().machine, ())
+"""The numbers of `pause` and `sigsuspend`; on ARM, `ppoll` stands for the first."""
 
 
 def start(watch: Any) -> None:
@@ -53,7 +55,7 @@ class _Asked:
     def __init__(self, watch: Any) -> None:
         leaks: Any = sys.modules["_crashcart_leaks"]
         self.watch = watch
-        self.counters = leaks._part("loops").Counters(watch.counts, watch.is_own, leaks._part("kept").variables)
+        self.counters = leaks._part("loops").Counters(watch.counts, watch.is_own, leaks._part("roots").variables)
         self.busy = False
         import dis  # noqa: F401  # for the counters; now, so that no look has to wait for it
 
@@ -94,15 +96,35 @@ def _tick(watch: Any, main: int) -> None:
             continue
         if now_s < watch.next_s:
             continue
+        if _is_profiled():
+            watch.lack("loops", "a profiler is loaded, which a look between two instructions would disturb")
+            return
         sleep_s = EARLY_S if watch.first and watch.taken < 1024 else LATER_S
         try:
             if now_s - checked_s > 1.0:
                 checked_s = now_s
                 if _is_blocked():
                     continue
-            _signal.pthread_kill(main, LOOK_SIGNAL)
+            if not _waits_for_a_signal():
+                _signal.pthread_kill(main, LOOK_SIGNAL)
         except (OSError, ValueError):  # the main thread has ended
             return
+
+
+def _is_profiled() -> bool:
+    """Whether Python's own profiler is there: it takes a handler's call for one of the program's that it knows nothing of, and
+    raises."""
+    main = getattr(vars(sys.modules["__main__"]).get("__spec__"), "name", None)
+    return "profile" in sys.modules or main == "profile"
+
+
+def _waits_for_a_signal() -> bool:
+    """Whether the main thread waits for any signal to come (`signal.pause`): it would take ours for that."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/syscall", "rb") as stream:
+            return stream.read(8).split()[0] in _PAUSES
+    except (OSError, IndexError):  # a kernel that does not say
+        return False
 
 
 def _is_blocked() -> bool:

@@ -13,6 +13,7 @@ from crashcart.blackbox.inside import load
 
 INSIDE = Path(__file__).resolve().parents[4] / "src" / "crashcart" / "leaks" / "inside"
 kept: Any = load(INSIDE / "_crashcart_kept.py")
+roots: Any = load(INSIDE / "_crashcart_roots.py")
 bounded: Any = load(INSIDE / "_crashcart_bounded.py")
 sizes: Any = load(INSIDE / "_crashcart_sizes.py")
 ARRAY = 8000
@@ -24,7 +25,7 @@ def features(*_: Any, **__: Any) -> Any:
 
 def held(cache: Any) -> tuple[int, int, str | None]:
     known = bounded.Bounded(sizes)
-    found: tuple[int, int, str | None] = known.of_cache(kept.Walk(lambda _: True, known, 5.0), cache)
+    found: tuple[int, int, str | None] = known.of_cache(kept.Walk(roots.Roots(lambda _: True), known, 5.0), cache)
     return found
 
 
@@ -134,7 +135,7 @@ def test_a_ring_is_told_with_its_slots_and_what_is_in_them() -> None:
     ring: list[Any] = [None] * 2000
     for count in (100, 200):
         ring[:count] = filled(count, count)
-        walk = kept.Walk(lambda _: True, known, 5.0)
+        walk = kept.Walk(roots.Roots(lambda _: True), known, 5.0)
         walk.visit("ring", ring, ("train.py", "train.py", ()), 0)
         (entry,) = walk.entries
         assert entry[3] == count and entry[5] == "ndarray"

@@ -14,7 +14,7 @@ from crashcart.blackbox.inside import load
 INSIDE = Path(__file__).resolve().parents[4] / "src" / "crashcart" / "leaks" / "inside"
 loops: Any = load(INSIDE / "_crashcart_loops.py")
 steps: Any = load(INSIDE / "_crashcart_steps.py")
-kept: Any = load(INSIDE / "_crashcart_kept.py")
+roots: Any = load(INSIDE / "_crashcart_roots.py")
 counted_by_reading = pytest.mark.skipif(sys.version_info >= (3, 12), reason="from 3.12 on, loops are monitored")
 
 
@@ -43,7 +43,7 @@ def test_the_names_that_count_a_loop(source: str, expected: list[tuple[str, ...]
 @counted_by_reading
 def test_a_counter_is_followed_while_its_loop_runs() -> None:
     counts = steps.Counts(lambda: None)
-    counters = loops.Counters(counts, lambda file: file == __file__, kept.variables)
+    counters = loops.Counters(counts, lambda file: file == __file__, roots.variables)
 
     def look() -> None:
         counters.look(sys._getframe(1))
@@ -60,9 +60,46 @@ def test_a_counter_is_followed_while_its_loop_runs() -> None:
 
 
 @counted_by_reading
+@pytest.mark.parametrize(
+    ("header", "data"),
+    [
+        ("for i in range(9):", None),
+        ("for i, x in enumerate(things):", None),
+        ("for i in itertools.count():", None),
+        ("for i in tqdm(range(9)):", None),
+        ("for i in random.sample(range(9), 3):", "i"),
+        ("for i in ids:", "i"),
+        ("for i in self.ids:", "i"),
+        ("for i in [3, 1, 2]:", "i"),
+    ],
+)
+def test_numbers_that_a_loop_goes_over_may_be_data(header: str, data: str | None) -> None:
+    ((*_, found),) = loops.loops_of(compile(f"before = range(3)\n{header}\n    f(i)\n", "x.py", "exec"))
+    assert found == data
+
+
+@counted_by_reading
+def test_a_loop_over_data_is_counted_by_the_turns_that_were_seen() -> None:
+    counts = steps.Counts(lambda: None)
+    counters = loops.Counters(counts, lambda file: file == __file__, roots.variables)
+
+    def look() -> None:
+        counters.look(sys._getframe(1))
+
+    def train() -> None:
+        for user in [5, 900_000, 17, 40_000]:
+            _ = [user * k for k in range(2)]  # before Python 3.12 that makes a cell of it
+            look()
+
+    train()
+    ((_, name, _),) = counts.keys
+    assert name.startswith("turns that were seen of the loop at") and counts.counts == [3]
+
+
+@counted_by_reading
 def test_outside_of_a_loop_nothing_counts() -> None:
     counts = steps.Counts(lambda: None)
-    counters = loops.Counters(counts, lambda file: file == __file__, kept.variables)
+    counters = loops.Counters(counts, lambda file: file == __file__, roots.variables)
 
     def look() -> None:
         counters.look(sys._getframe(1))

@@ -55,6 +55,61 @@ def test_no_time_limit_of_the_program_is_lost(crashcart: Crashcart, late: str, o
     assert int(done.stdout) <= 1, done.stderr
 
 
+PAUSES = """
+import os, signal, threading, time
+done = []
+def work():
+    for i in range(60):
+        done.append(bytearray(100_000))
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGUSR1)
+signal.signal(signal.SIGUSR1, lambda *_: None)
+threading.Thread(target=work, daemon=True).start()
+signal.pause()
+print(len(done))
+"""
+
+WORKS = """
+import sys
+seen = 0
+def count(*_):
+    global seen
+    seen += 1
+{begin}
+def work(a, b):
+    total = a + b
+    return inner(total) + total + a
+def inner(x):
+    y = x * 2
+    return y
+def main():
+    n = 0
+    for step in range({turns}):
+        n += work(step, 1)
+    print(n)
+main()
+"""
+
+
+def test_a_program_that_waits_for_a_signal_is_not_woken_by_ours(crashcart: Crashcart) -> None:
+    done = crashcart("leaks", "--", sys.executable, crashcart.program(PAUSES, "train.py"), timeout_s=60)
+    assert done.stdout == "60\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "begin"), [(("-m", "profile"), ""), ((), "sys.setprofile(count)"), ((), "sys.settrace(count)")]
+)
+def test_a_program_that_is_profiled_or_traced_keeps_its_variables(
+    crashcart: Crashcart, options: tuple[str, ...], begin: str
+) -> None:
+    """Where the interpreter writes a snapshot back that was emptied meanwhile, variables are gone."""
+    turns = 60_000
+    program = crashcart.program(WORKS.format(begin=begin, turns=turns), "train.py")
+    done = crashcart("leaks", "--", sys.executable, *options, program, timeout_s=100)
+    first = done.stdout.splitlines()[0]
+    assert first == str(sum(4 * step + 3 for step in range(turns))), done.stderr
+
+
 class Late(Exception):  # noqa: N818
     pass
 

@@ -16,14 +16,15 @@ from crashcart.blackbox.inside import load
 INSIDE = Path(__file__).resolve().parents[4] / "src" / "crashcart" / "leaks" / "inside"
 sizes: Any = load(INSIDE / "_crashcart_sizes.py")
 kept: Any = load(INSIDE / "_crashcart_kept.py")
+roots: Any = load(INSIDE / "_crashcart_roots.py")
 bounded: Any = load(INSIDE / "_crashcart_bounded.py")
 
 
 def measured(value: Any) -> tuple[int, str | None]:
     kind, members = next(each for each in kept._BASES if isinstance(value, each[0]))
-    walk = kept.Walk(lambda _: True, bounded.Bounded(sizes), 5.0)
-    found: tuple[int, str | None] = sizes.of_container(walk, value, kind, members, kind.__len__(value))
-    return found
+    walk = kept.Walk(roots.Roots(lambda _: True), bounded.Bounded(sizes), 5.0)
+    size, item, _ = sizes.of_container(walk, value, kind, members, kind.__len__(value))
+    return size, item
 
 
 def settings(made: Any) -> Any:
@@ -50,6 +51,15 @@ def test_of_a_very_long_dictionary_both_ends_are_seen() -> None:
     long.update({100_000 + number: bytes(1000) for number in range(60_000)})
     size, _ = measured(long)
     assert 0.4 * 60_000_000 < size < 2 * 60_000_000
+
+
+@pytest.mark.parametrize("made", [list, deque, lambda members: dict(enumerate(members))])
+@pytest.mark.parametrize("rest", [1, 2, 3, 4, 5, 6, 7])
+def test_what_comes_in_turns_is_seen_in_its_proportions_whatever_the_count(made: Any, rest: int) -> None:
+    for count in range(60, 400, 17):
+        members = [np.ones(1000) if number % (rest + 1) == 0 else number + 0.5 for number in range(count)]
+        truth = 8000 * (count // (rest + 1))
+        assert 0.7 * truth < measured(made(members))[0] < 1.5 * truth, count
 
 
 def test_a_set_is_sampled() -> None:
@@ -243,3 +253,43 @@ def test_nothing_of_an_element_is_run() -> None:
         ran.clear()
         measured(some)
         assert ran == [], made
+
+
+def others_have(value: Any) -> float:
+    kind, members = next(each for each in kept._BASES if isinstance(value, each[0]))
+    walk = kept.Walk(roots.Roots(lambda _: True), bounded.Bounded(sizes), 5.0)
+    return float(sizes.of_container(walk, value, kind, members, kind.__len__(value))[2])
+
+
+@pytest.mark.parametrize("made", [list, deque, tuple, lambda members: dict(enumerate(members))])
+@pytest.mark.parametrize("count", [20, 500])
+def test_what_others_hold_as_well_is_told_by_its_share(made: Any, count: int) -> None:
+    pool = [np.ones(1000) for _ in range(count)]
+    assert others_have(made(pool)) == 1.0
+    assert others_have(made(np.ones(1000) for _ in range(count))) == 0.0
+    half = made(each if number % 2 else np.ones(1000) for number, each in enumerate(pool))
+    assert 0.3 < others_have(half) < 0.7
+
+
+def test_small_values_and_a_few_members_say_nothing_about_others() -> None:
+    texts = [str(number) for number in range(100)]
+    assert others_have(list(texts)) == 0.0
+    last = np.ones(1000)
+    assert others_have([last, np.ones(1000)]) == 0.0
+
+
+def test_a_buffer_of_episodes_is_measured_down_to_its_arrays() -> None:
+    def episode() -> list[Any]:
+        return [{"obs": {"image": np.ones(1000), "goal": np.zeros(8)}, "action": 1} for _ in range(20)]
+
+    size, item = measured(deque((episode() for _ in range(100)), maxlen=200))
+    assert 0.9 * 100 * 20 * 8000 < size < 1.3 * 100 * 20 * 8000
+    assert item == "list of dict of dict of ndarray"
+
+
+def test_a_data_frame_of_many_columns_is_measured_by_its_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({f"c{number}": np.zeros(10) for number in range(3000)}).copy()
+    monkeypatch.delattr(pandas.DataFrame, "memory_usage")  # it takes 15 µs a column
+    assert sizes.of_array(frame, type(frame)) == (3000 * 80, "DataFrame")
+    assert sizes.of_array(frame["c1"], pandas.Series)[0] in (80, 3000 * 80), "a column may be a view of its block"
