@@ -21,6 +21,8 @@ LOOK_SIGNAL = 51  # beside the hook's 49 and the guard's 50
 _PAUSES = {"x86_64": (b"34", b"130"), "aarch64": (b"73", b"133")}.get(os.uname().machine, ())
 """The numbers of `pause` and `sigsuspend`; on ARM, `ppoll` stands for the first."""
 
+_PROFILER = os.path.join(os.path.dirname(os.__file__), "profile.py")
+
 
 def start(watch: Any) -> None:
     """Begin to tick; where the signal is taken, or this is not the main thread, loops go uncounted."""
@@ -96,8 +98,8 @@ def _tick(watch: Any, main: int) -> None:
             continue
         if now_s < watch.next_s:
             continue
-        if _is_profiled():
-            watch.lack("loops", "a profiler is loaded, which a look between two instructions would disturb")
+        if _is_profiled(main):
+            watch.lack("loops", "Python's own profiler runs, which a look between two instructions would disturb")
             return
         sleep_s = EARLY_S if watch.first and watch.taken < 1024 else LATER_S
         try:
@@ -111,11 +113,15 @@ def _tick(watch: Any, main: int) -> None:
             return
 
 
-def _is_profiled() -> bool:
-    """Whether Python's own profiler is there: it takes a handler's call for one of the program's that it knows nothing of, and
-    raises."""
-    main = getattr(vars(sys.modules["__main__"]).get("__spec__"), "name", None)
-    return "profile" in sys.modules or main == "profile"
+def _is_profiled(main: int) -> bool:
+    """Whether Python's own profiler runs the main thread: it takes a handler's call for one of the program's that it knows
+    nothing of, and raises. That it is loaded says nothing: cProfile loads it, which many programs have, and does not mind."""
+    frame = sys._current_frames().get(main)
+    while frame is not None:
+        if frame.f_code.co_filename == _PROFILER:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _waits_for_a_signal() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -108,6 +109,26 @@ def test_a_program_that_is_profiled_or_traced_keeps_its_variables(
     done = crashcart("leaks", "--", sys.executable, *options, program, timeout_s=100)
     first = done.stdout.splitlines()[0]
     assert first == str(sum(4 * step + 3 for step in range(turns))), done.stderr
+
+
+HAS_A_PROFILER = """
+import cProfile, time
+kept = []
+def main():
+    for step in range(100):
+        kept.append(bytearray(200_000))
+        time.sleep(0.005)
+main()
+"""
+
+
+def test_loops_are_counted_where_a_profiler_is_loaded_and_does_not_run(crashcart: Crashcart, tmp_path: Path) -> None:
+    """IPython 8 loads one into every kernel."""
+    program, report = crashcart.program(HAS_A_PROFILER, "train.py"), tmp_path / "report.json"
+    done = crashcart("leaks", "--json", str(report), "--", sys.executable, program, timeout_s=60)
+    found = json.loads(report.read_text(encoding="utf-8"))
+    assert found["steps"] is not None and found["steps"]["kind"] == "loop", done.stderr
+    assert "loops" not in found["lacking"], found["lacking"]
 
 
 class Late(Exception):  # noqa: N818
