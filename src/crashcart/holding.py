@@ -20,6 +20,7 @@ ALIKE = 0.7
 """Names that hold nearly as much as the one that holds most are different ways to the same thing."""
 OTHERS_HAVE = 0.8
 """Of its elements: where others have so many of them as well, a container may keep none alive."""
+MOSTLY = 0.5
 LEAST_SHARE, MOST_SHARE = 0.3, 1.5
 """A name that holds less of the growth than this is told beside it, and not as its cause; one that is said to hold more than
 there is holds what others hold, too: views of one array, say."""
@@ -57,8 +58,9 @@ class Holding:
 
     @property
     def grows_inside(self) -> bool:
-        """Whether it has as many elements as before, and these hold more: a dictionary of lists."""
-        return self.counts is None and self.kept.counts[-1] is not None
+        """Whether it has as many elements as halfway, and these hold more: a dictionary of lists."""
+        counts = self.kept.counts
+        return self.counts is None and counts[-1] is not None and counts[len(counts) // 2] == counts[-1]
 
     @property
     def item_bytes(self) -> float | None:
@@ -88,9 +90,10 @@ class Holding:
 
 
 def is_nested(kept: Kept) -> bool:
-    """Whether its elements are containers or objects in which neither arrays nor tensors were found."""
+    """Whether its elements are containers or objects that were not seen to the bottom: neither arrays nor tensors were found in
+    them, nor numbers or texts alone."""
     item = kept.item or ""
-    return item not in _PLAIN and not any(word in item for word in (*_TENSORS, *_ARRAYS, *_BUILT))
+    return item.rpartition(" of ")[2] not in _PLAIN and not any(word in item for word in (*_TENSORS, *_ARRAYS, *_BUILT))
 
 
 def bound_of(kept: Kept) -> int | None:
@@ -117,7 +120,7 @@ def holdings(growth: Growth) -> list[Holding]:
     """What grows by name, the most telling first: of those that hold about the same, the one with elements, and the
     innermost."""
     found = [holding for kept in growth.kept if (holding := _holding(kept)) is not None]
-    found = [each for each in found if not _is_anothers(each, found)]
+    found = [each for each in found if not _is_anothers(each, found) and not _leads_to_bounded(each, found)]
     most = max((each.per_step for each in found), default=0.0)
     return sorted(
         found,
@@ -132,11 +135,22 @@ def holdings(growth: Growth) -> list[Holding]:
 
 def _is_anothers(holding: Holding, found: list[Holding]) -> bool:
     """Whether what it holds is held elsewhere, too, by nothing that grows alike: a list of what was drawn from a data set. Two
-    containers that grow with the same things are both named."""
+    containers that grow with the same things are both named; what it is in, or has in it, is none of them."""
     if holding.kept.others_have < OTHERS_HAVE:
         return False
-    rest = (each for each in found if each is not holding)
+    rest = (each for each in found if not (each is holding or leads_to(each, holding) or leads_to(holding, each)))
     return not any(ALIKE <= each.per_step / max(1.0, holding.per_step) <= 1 / ALIKE for each in rest)
+
+
+def _leads_to_bounded(holding: Holding, found: list[Holding]) -> bool:
+    """Whether what it comes to hold is mostly in a container with a bound, which is named by itself."""
+    bounded = sum(each.per_step for each in found if bound_of(each.kept) is not None and leads_to(holding, each))
+    return bound_of(holding.kept) is None and bounded >= MOSTLY * holding.per_step
+
+
+def leads_to(holding: Holding, other: Holding) -> bool:
+    """Whether the one is on the way to the other, by their names."""
+    return other.kept.name.startswith((f"{holding.kept.name}.", f"{holding.kept.name}["))
 
 
 def _holding(kept: Kept) -> Holding | None:

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -137,8 +138,11 @@ def confirmed(
             runs.append(each)
     except CannotCheckError as error:
         lacking = f"batch {trying} could not be tried: {error}"
-        if not runs and trying != asked:  # a model may take some batches and no others
-            runs.append(run(asked))
+        if not (runs or alone or trying == asked) and time.monotonic() < until_s:
+            with suppress(
+                CannotCheckError
+            ):  # a model may take some batches and no others; the first reason is the one to tell
+                runs.append(run(asked))
         if not runs:
             raise
         return tuple(runs), lacking

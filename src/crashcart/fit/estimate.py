@@ -52,6 +52,8 @@ BOUND_SPARE = 1.06
 MOST_STRETCH = 4
 STRETCH_LOOKS = 5
 RAISE = 1.03
+# As the command takes it: TensorFlow counts elements of a side in 32 bits at places.
+MOST_BATCH = (1 << 31) - 1
 MOST_RAISES = 40
 LARGEST_NAMED = 5
 # Of the peak; the figure itself is not that exact.
@@ -291,7 +293,7 @@ def largest_batch(peak_at: Callable[[int], int], known: dict[int, int], limit_by
         guess = _meets(known, limit_bytes)
         if (fails and fails <= near) or (fits and len(known) > 1 and fits <= guess < near):
             break
-        guess = max(guess, fits + 1)
+        guess = min(max(guess, fits + 1), MOST_BATCH)
         if fails:
             stuck = len(sides) > 1 and sides[-1] == sides[-2]
             guess = (fits + fails) // 2 if stuck else min(guess, fails - 1)

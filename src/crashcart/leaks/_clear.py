@@ -30,8 +30,9 @@ from crashcart.leaks._worst import CHILDREN, LATER, PROCESSES
 from crashcart.trend import NoTrend, TooShort, Trend, trend
 from crashcart.units import duration, plural, size
 
-PARTS, LEAST_OF_PART = 8, 1 / 16
-"""Of the steps, and what each of the last four parts has to bring of what is worth a word: a plateau does not."""
+PARTS, LEAST_OF_PART, LEAST_RISES = 8, 1 / 16, 3
+"""Of the steps, and what each of the last four parts has to bring of what is worth a word: a plateau does not. One of them may
+have gone unseen, where looks are few."""
 
 
 def least_seen(growth: Growth) -> int | None:
@@ -129,9 +130,10 @@ def _unevenly(growth: Growth) -> Iterator[str]:
     series = memory_of(growth)
     if series is None or has_ended(growth) or isinstance(memory_trend(growth), Trend) or grown_of(growth) is not None:
         return
-    lows, least = _lowest(series)[PARTS // 2 - 1 :], least_bare_bytes(series.values[-1])
-    rises = [later - earlier for earlier, later in pairwise(lows)]
-    if len(rises) < PARTS // 2 or min(rises) < LEAST_OF_PART * least or sum(rises) < least:
+    lows, least = _lowest(series), least_bare_bytes(series.values[-1])
+    late = [lows[number] for number in range(PARTS // 2 - 1, PARTS) if number in lows]
+    rises = [later - earlier for earlier, later in pairwise(late)]
+    if len(rises) < LEAST_RISES or min(rises) < LEAST_OF_PART * least or sum(rises) < least:
         return
     half = (series.steps[-1] - series.steps[0]) / 2
     rise = Rise(round(series.steps[0] + half), sum(rises) / max(1.0, half), sum(rises))
@@ -142,13 +144,14 @@ def _unevenly(growth: Growth) -> Iterator[str]:
         )
 
 
-def _lowest(series: Series) -> list[int]:
-    """The least of each part of the steps that was looked at; the last look is left out, by which the loop may have been left."""
+def _lowest(series: Series) -> dict[int, int]:
+    """The least of each part of the steps that was looked at, by the part's number; the last look is left out, by which the loop
+    may have been left."""
     first, span = series.steps[0], max(1, series.steps[-1] - series.steps[0])
     parts: dict[int, list[int]] = {}
     for step, value in zip(series.steps[:-1], series.values[:-1], strict=True):
         parts.setdefault(min(PARTS - 1, (step - first) * PARTS // span), []).append(value)
-    return [min(parts[number]) for number in sorted(parts)]
+    return {number: min(values) for number, values in parts.items()}
 
 
 def _reused(growth: Growth) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crashcart.growth import Filling, Growth, Series
-from crashcart.leaks._holders import Holding, bound_of, holdings, main_holding
+from crashcart.leaks._holders import Holding, bound_of, holdings, leads_to, main_holding
 
 LEAST_ASKED, MOST_ASKED = 4, 0.25
 """Of growth: where the process asked for no more than this share of it in the same time, it fills what it had asked for
@@ -119,4 +119,4 @@ def holder_beside(growth: Growth, per_step: float, least_bytes: float) -> Holdin
 
 def leads_to_bounded(growth: Growth, holding: Holding) -> bool:
     """Whether it is an object on the way to a container with a bound: what that holds is counted as its own."""
-    return any(each.kept.name.startswith(f"{holding.kept.name}.") for each in filling(growth))
+    return any(leads_to(holding, each) for each in filling(growth))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from crashcart.fit.estimate import estimate, largest_batch, lives, runs_under, stretched
+from crashcart.fit.estimate import MOST_BATCH, estimate, largest_batch, lives, runs_under, stretched
 from crashcart.fit.walk import Plans
 from crashcart.graph import Graph, Node, Tensor, Variable
 
 
 def line(batch: int) -> int:
     return 1000 + 10 * batch
+
+
+def test_a_figure_that_does_not_rise_ends_the_search_at_the_largest_batch_there_is() -> None:
+    assert largest_batch(lambda batch: 5, {32: 5, 33: 5}, 10, looks=30) == MOST_BATCH
 
 
 def test_the_largest_batch_is_where_the_line_meets_the_limit() -> None:

@@ -99,8 +99,9 @@ def test_the_largest_does_not_depend_on_the_batch_that_was_asked_for(
 
 def test_a_search_that_does_not_come_to_its_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit_search, "time", Clock(0.0, 0.0))
-    seen = searched(1, Bounds(1, 1, 1), LIMIT, lambda _: Bounds(1, 1, 1), None, Pace(30.0, False, {1: 0.0}))
-    assert seen.cut and seen.batch is not None and seen.batch > LIMIT
+    flat = Bounds(LIMIT // 2, LIMIT // 2, LIMIT // 2)
+    seen = searched(1, flat, LIMIT, lambda _: flat, None, Pace(30.0, False, {1: 0.0}))
+    assert seen.cut and seen.batch is not None and seen.batch > 1000
 
 
 def test_walks_under_a_limit_are_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,6 +234,33 @@ def test_where_the_largest_cannot_be_run_the_asked_batch_is(monkeypatch: pytest.
     assert lacking == "batch 175 could not be tried: a batch must be a multiple of 8"
 
 
+@pytest.mark.parametrize(("alone", "tried"), [(False, [175, 16]), (True, [175])])
+def test_where_neither_can_be_run_the_first_reason_is_told(
+    alone: bool, tried: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of one batch is not run at another."""
+    seen: list[int] = []
+
+    def run(_: Any, batch: int, *rest: Any) -> Verified:
+        seen.append(batch)
+        raise CannotCheckError(f"not {batch}")
+
+    monkeypatch.setattr("crashcart.cli.fit_trial.verified", run)
+    with pytest.raises(CannotCheckError, match="not 175"):
+        confirmed({"batch": 16}, 175, 272, MB, TIMEOUT_S, alone=alone)
+    assert seen == tried
+
+
+def test_time_that_is_used_up_is_no_time_for_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: Any, batch: int, *rest: Any) -> Verified:
+        time.sleep(0.1)
+        raise CannotCheckError(f"batch {batch} was not through")
+
+    monkeypatch.setattr("crashcart.cli.fit_trial.verified", run)
+    with pytest.raises(CannotCheckError, match="batch 175 was not through"):
+        confirmed({"batch": 16}, 175, 272, MB, 0.05)
+
+
 @needs_group
 def test_a_process_that_exceeds_the_host_is_killed_in_its_group(request_for: Any) -> None:
     request = request_for("plain", target="host")

@@ -248,6 +248,9 @@ def test_a_rise_that_shows_no_trend_takes_the_all_clear_away_unless_it_has_settl
 
     jumps = risen(0, 0, 0, 2, 60, 3, 20)
     assert "memory rose by 85.0 MiB over the second half" in str(examined(growth(jumps))["not_checked"])
+    few = [at for at in range(len(steps)) if at * 8 // len(steps) not in (1, 5)]
+    seldom = Series("private", "bytes", tuple(steps[at] for at in few), tuple(jumps.values[at] for at in few))
+    assert "over the second half" in str(examined(growth(seldom))["not_checked"]), "looks were few"
     buffer = kept("replay", 0.5 * MIB, kind="deque (maxlen 1000)", item="ndarray")
     assert examined(growth(jumps, kept=(buffer,)))["not_checked"] == [], "a buffer fills"
     assert examined(growth(risen(0, 0, 0, 30, 30, 25, 0)))["not_checked"] == [], "it has settled"

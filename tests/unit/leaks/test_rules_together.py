@@ -214,3 +214,33 @@ def test_a_buffer_with_a_bound_whose_elements_were_not_seen_to_the_bottom_is_not
     assert found(growth(kept=(flat,)))[0].level is Level.PROBLEM, "arrays are measured as they are"
     beside = kept("losses", item="EagerTensor")
     assert found(growth(kept=(nested, beside)))[0].holder == "losses"
+    pairs = kept("recent", 7 * KIB, kind="deque (maxlen 400)", item="tuple of float")
+    assert found(growth(kept=(pairs,)))[0].level is Level.PROBLEM, "numbers are the bottom"
+
+
+@pytest.mark.parametrize("inner", ["agent.replay", "agent['replay']"])
+def test_what_leads_to_a_buffer_with_a_bound_is_no_holder(inner: str) -> None:
+    """The buffer takes as much with each step as a leak elsewhere that nobody named."""
+    buffer = kept(inner, kind="deque (maxlen 1000)", item="ndarray")
+    around = kept("agent", counts=lambda _: None, kind="Agent", item=None)
+    site = Site(frame(11, "past.append(np.array(batch))"), 20, 20 * MIB, 20)
+    told = found(growth(memory(2.2 * MIB), kept=(buffer, around), sites=(site,)))
+    assert "agent" not in [each.holder for each in told]
+    assert found(growth(kept=(around,)))[0].holder == "agent", "by itself it is one"
+
+
+def test_a_list_of_what_others_hold_too_is_no_holder_for_what_it_is_in() -> None:
+    drawn = kept("log['samples']", item="ndarray", others_have=1.0)
+    around = kept("log", kind="dict", item="list of ndarray", counts=lambda _: 3)
+    around = replace(around, sizes_bytes=drawn.sizes_bytes)
+    holders = [each.holder for each in found(growth(kept=(drawn, around)))]
+    assert "log['samples']" not in holders
+
+
+def test_elements_are_said_to_be_as_many_as_before_only_where_they_are() -> None:
+    early = kept("hist", kind="dict", item="list of ndarray", counts=lambda step: 10 if step < 30 else 900)
+    late = kept("hist", kind="dict", item="list of ndarray", counts=lambda step: 10 if step < 180 else 9)
+    for each, inside in ((early, True), (late, False)):
+        each = replace(each, sizes_bytes=kept().sizes_bytes)
+        told = found(growth(kept=(each,)))[0]
+        assert told.holder == "hist" and ("as many elements as before" in str(told.because)) is inside

@@ -87,7 +87,7 @@ class Depth:
         """When the next picture is due, with `--precise`."""
         self.suspected = False
         """Whether memory rose when it was last asked: what rises once more, half as many steps later, is followed."""
-        self.history: list[tuple[bool, int, dict[tuple[str, str], int], int]] = []
+        self.history: list[tuple[bool, int, dict[tuple[str, str, str], int], int]] = []
         """Of the last looks at names: whether they came to all, private bytes, sizes by name, how many things are alive."""
 
     def is_awaited(self) -> bool:
@@ -164,7 +164,7 @@ class Depth:
         self.kept_every_s = min(KEPT_LONGEST_S, max(KEPT_FIRST_S, KEPT_EVERY * (now_s - self.anew_s)))
 
     def _remember(self, entries: list[list[Any]], whole: bool) -> None:
-        sizes = {(entry[0], entry[6]): int(entry[4]) for entry in entries if entry[9] < OTHERS_HAVE}
+        sizes = {(entry[0], entry[1], entry[6]): int(entry[4]) for entry in entries if entry[9] < OTHERS_HAVE}
         counts = self.watch.alive.counts()
         made = sum(counts.get(name, 0) for name in ("models", "traces", "sessions", "operations", "functions"))
         self.history.append((whole, self.watch.looks.memory()[1], sizes, made))

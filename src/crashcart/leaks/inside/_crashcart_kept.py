@@ -34,9 +34,10 @@ _FUNCTION = type(lambda: None)
 _BASES: Any = ((list, list.__iter__), (dict, dict.values), (deque, deque.__iter__), (tuple, tuple.__iter__),
                (set, set.__iter__), (frozenset, frozenset.__iter__))  # fmt: skip
 _MAXLEN: Any = vars(deque)["maxlen"].__get__
-_NAMESPACE: Any = vars(type)["__dict__"].__get__
-_NAME: Any = vars(type)["__name__"].__get__
-"""As the interpreter reads them, whatever a class of the program's says."""
+_NAME, _MODULE, _BASES_OF, _NAMESPACE = (
+    vars(type)[each].__get__ for each in ("__name__", "__module__", "__mro__", "__dict__")
+)
+"""Of a class, as the interpreter reads them, whatever its own class says."""
 _BAGS = frozenset({("types", "SimpleNamespace"), ("argparse", "Namespace")})
 """Classes of the library that programs fill with attributes of their own."""
 _LEAVES = frozenset({int, float, bool, complex, type(None), str, bytes, type(sys), range, type(len)})
@@ -124,13 +125,20 @@ class Walk:
         if id(value) in self.seen:
             return
         self.seen.add(id(value))
-        self.spend()
+        try:
+            self.spend()
+            self._into(name, value, kind, place, depth)
+        except SpentError:  # not seen to its end: another name may lead to it sooner
+            self.seen.discard(id(value))
+            raise
+
+    def _into(self, name: str, value: Any, kind: Any, place: tuple[Any, ...], depth: int) -> None:
         base = next((each for each in _BASES if issubclass(kind, each[0])), None)
         if base is not None:
             self._container(name, value, base, place, depth)
         elif kind is _FUNCTION or kind is _METHOD:
             self._function(value if kind is _FUNCTION else value.__func__, place, depth)
-        elif kind.__name__ == "_lru_cache_wrapper":
+        elif _NAME(kind) == "_lru_cache_wrapper":
             self._cache(value, place)
         elif issubclass(kind, type):
             self._class(value, place, depth)
@@ -143,7 +151,7 @@ class Walk:
         if count >= LEAST_COUNT or kind is not tuple:
             used, has_slots = self.bounded.slots(value, count) if kind is list else (count, False)
             size, item, others = self.sizes.of_container(self, value, kind, members, used)
-            words = type(value).__name__
+            words = _NAME(type(value))
             if has_slots:
                 words = f"{words} ({count} slots)"
             elif kind is deque and _MAXLEN(value) is not None:
@@ -213,13 +221,13 @@ class Walk:
         measured = self.sizes.of_array(value, kind)
         if measured is not None:
             if measured[0] >= LEAST_BYTES:
-                self._enter(name, place, kind.__name__, None, measured[0], measured[1], 0)
+                self._enter(name, place, _NAME(kind), None, measured[0], measured[1], 0)
             return
-        module = str(kind.__module__)
-        own = self._own_module(module) or (module, kind.__name__) in _BAGS
+        module = str(_MODULE(kind))
+        own = self._own_module(module) or (module, _NAME(kind)) in _BAGS
         if depth >= DEEPEST or not (own or module.partition(".")[0] in _FRAMEWORKS):
             return
-        inside = (f"class {kind.__name__}", self._file_of(module, place[1]), (*place[2], _link(kind)))
+        inside = (f"class {_NAME(kind)}", self._file_of(module, place[1]), (*place[2], _link(kind)))
         known = self.roots.attributes(value, kind)[:MOST_ATTRIBUTES]
         self._note_bound(known)
         if own:
@@ -237,7 +245,7 @@ class Walk:
             self.branch(f"{name}.{attribute}", held, inside, depth + 1)
         sizes = [entry[4] for entry in self.entries[before:] if entry[0] in names and entry[4] >= LEAST_BYTES]
         if len(sizes) > 1:
-            self._enter(name, place, kind.__name__, None, sum(sizes), None, 0)
+            self._enter(name, place, _NAME(kind), None, sum(sizes), None, 0)
 
     def _note_bound(self, known: list[tuple[str, Any]]) -> None:
         """A `queue.Queue` says how many it may hold; what holds them does not."""
@@ -260,13 +268,13 @@ class Walk:
                 members = list(iterate(held))
         for each in members:
             if self._is_own_kind(type(each)):
-                self.visit(type(each).__name__, each, (*place[:2], (*place[2], name)), depth + 1)
+                self.visit(_NAME(type(each)), each, (*place[:2], (*place[2], name)), depth + 1)
 
     def _is_own_kind(self, kind: Any) -> bool:
         """Whether objects of that class are the user's own."""
         known = self.own_kinds.get(kind)
         if known is None:
-            known = not issubclass(kind, type) and self._own_module(str(kind.__module__))
+            known = not issubclass(kind, type) and self._own_module(str(_MODULE(kind)))
             self.own_kinds[kind] = known
         return known
 
@@ -286,11 +294,10 @@ _KERAS_BASES = ("Model", "Metric", "Callback", "Layer", "Loss", "Optimizer")
 
 def _link(kind: Any) -> str:
     """An object in a chain, by its class; of a class made from one of Keras, that one too."""
-    bases = [
-        base.__name__ for base in kind.__mro__[1:] if str(base.__module__).partition(".")[0] in ("keras", "tf_keras")
-    ]
+    inherited = _BASES_OF(kind)[1:]
+    bases = [_NAME(base) for base in inherited if str(_MODULE(base)).partition(".")[0] in ("keras", "tf_keras")]
     base = next((each for each in _KERAS_BASES if each in bases), None)
-    return kind.__name__ if base is None else f"{kind.__name__} ({base})"
+    return _NAME(kind) if base is None else f"{_NAME(kind)} ({base})"
 
 
 def look(

@@ -211,9 +211,13 @@ class Counters:
 _STORES = frozenset({"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"})
 
 
-_COUNTS = frozenset({"range", "enumerate", "count", "trange", "tqdm", "track", "islice"})
-"""What a `for` goes over that gives its turns a number, or passes one on."""
-_NAMED = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD"})
+_COUNTS = frozenset({"range", "enumerate", "count", "trange"})
+_PASSES_ON = frozenset({"tqdm", "track", "islice", "iter"})
+"""What a `for` goes over that gives its turns a number; and what passes on what it is given."""
+_NAMED = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF"})
+_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_ENDS = ("STORE_", "DELETE_", "POP_TOP", "POP_JUMP", "JUMP", "FOR_ITER", "RETURN", "RESUME", "RAISE", "POP_EXCEPT")
+"""With these the statement before a `for` ends."""
 
 
 def loops_of(code: Any) -> list[tuple[int, int, int, tuple[str, ...], str | None]]:
@@ -230,28 +234,42 @@ def loops_of(code: Any) -> list[tuple[int, int, int, tuple[str, ...], str | None
     loops = []
     for start, end in sorted(found.items(), key=lambda loop: (loop[0], -loop[1])):
         body = [each for each in instructions if start <= each.offset <= end]
-        names = _counting_names(body)
-        data = names[0] if names and body[0].opname == "FOR_ITER" and not _is_counted(instructions, start) else None
+        names, assigned = _counting_names(body), _assigned(body)
+        data = assigned if assigned is not None and not _is_counted(instructions, start) else None
         loops.append((start, end, _line_at(code, start), names, data))
     return loops[:MOST_IN_A_FUNCTION]
 
 
 def _is_counted(instructions: list[Any], start: int) -> bool:
-    """Whether what the `for` there goes over gives numbers in turn: `range(…)`, `enumerate(…)`, alone or shown as progress; not
-    `random.sample(range(…), 9)`. The outermost call is the one whose name is loaded first."""
-    before = [each for each in instructions if each.offset < start]
-    line = next((each.starts_line for each in reversed(before) if each.starts_line), None)
-    since = next((place for place in range(len(before) - 1, -1, -1) if before[place].starts_line == line), 0)
-    named = [each.argval for each in before[since:] if each.opname in _NAMED]
-    return any(each in _COUNTS for each in named[:2])
+    """Whether what the `for` there goes over gives numbers in turn: `range(…)`, `itertools.count(…)`, alone or shown as progress;
+    not `sample(range(…), 9)` or `tqdm(labels)`. The outermost call is the one whose name is loaded first."""
+    header: list[Any] = []
+    for each in reversed([each for each in instructions if each.offset < start]):
+        if each.opname.startswith(_ENDS):
+            break
+        header.insert(0, each)
+    called = list[str]()
+    for each in header:
+        if each.opname in _NAMED:
+            called.append(each.argval)
+        elif each.opname in _ATTRIBUTES and called:  # of a module, or of what was called before
+            called[-1] = each.argval
+    outermost = next((each for each in called if each not in _PASSES_ON), None)
+    return outermost in _COUNTS
+
+
+def _assigned(body: list[Any]) -> str | None:
+    """The name that `for` assigns, of several the first; None where that is no name, or the loop is no `for`."""
+    if not body or body[0].opname != "FOR_ITER":
+        return None
+    after = body[2:3] if body[1:2] and body[1].opname.startswith("UNPACK") else body[1:2]
+    return next((str(each.argval) for each in after if each.opname in _STORES), None)
 
 
 def _counting_names(body: list[Any]) -> tuple[str, ...]:
     """What `for` assigns (of `for i, batch in enumerate(…)` the first), then what the body counts up by `name += 1`."""
-    found = []
-    if body and body[0].opname == "FOR_ITER":
-        after = body[2:3] if body[1:2] and body[1].opname.startswith("UNPACK") else body[1:2]
-        found = [each.argval for each in after if each.opname in _STORES]
+    assigned = _assigned(body)
+    found = [] if assigned is None else [assigned]
     for place in range(2, len(body)):
         adds = body[place - 1].opname == "INPLACE_ADD" or body[place - 1].argrepr == "+="
         constant = body[place - 2].opname.startswith("LOAD_CONST") and type(body[place - 2].argval) is int

@@ -30,6 +30,10 @@ program."""
 MOVES_FOR = 16
 """Looks in which a module that came to hold more is looked at as one that moves; longer, if it holds more again."""
 
+_NAME, _BASES, _NAMESPACE, _HAS_DICT = (
+    vars(type)[each].__get__ for each in ("__name__", "__mro__", "__dict__", "__dictoffset__")
+)
+"""Of a class, as the interpreter reads them, whatever its own class says."""
 _OPTIMIZED = 0x1
 _OF_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir", "stack"})
 _OF_FRAMES = frozenset({"_getframe", "currentframe"})
@@ -133,20 +137,20 @@ def _may_use_a_snapshot(code: Any) -> bool:
 def attributes(value: Any, kind: Any) -> list[tuple[str, Any]]:
     """What the instance's own dictionary and slots hold, without any code of its class."""
     found: list[tuple[str, Any]] = []
-    for base in kind.__mro__:
-        held = vars(base)
+    for base in _BASES(kind):
+        held = _NAMESPACE(base)
         if type(held.get("__dict__")).__name__ not in ("getset_descriptor", "member_descriptor", "NoneType"):
             return []
         slots = held.get("__slots__", ())
         for name in (slots,) if type(slots) is str else islice(slots, MOST_ATTRIBUTES):
             private = name.startswith("__") and not name.endswith("__")
-            member = held.get(f"_{base.__name__.lstrip('_')}{name}" if private else name)
+            member = held.get(f"_{_NAME(base).lstrip('_')}{name}" if private else name)
             if type(member).__name__ == "member_descriptor":
                 try:
                     found.append((name, member.__get__(value, kind)))
                 except AttributeError:  # not assigned
                     continue
-    if kind.__dictoffset__:
+    if _HAS_DICT(kind):
         inner = object.__getattribute__(value, "__dict__")
         if isinstance(inner, dict):
             found.extend((name, each) for name, each in list(dict.items(inner)) if type(name) is str)

@@ -50,6 +50,11 @@ MOST_VARIABLES, MOST_LAYERS, MOST_BLOCKS = 400, 100, 64
 _CONTAINERS: Any = ((list, list.__iter__), (tuple, tuple.__iter__), (dict, dict.values), (set, set.__iter__),
                     (frozenset, frozenset.__iter__), (deque, deque.__iter__))  # fmt: skip
 _MEMBERS: dict[Any, Any] = dict(_CONTAINERS)
+NAME, MODULE, BASES, NAMESPACE = (
+    vars(type)[each].__get__ for each in ("__name__", "__module__", "__mro__", "__dict__")
+)
+_BASIC, _HAS_DICT, _FLAGS = (vars(type)[each].__get__ for each in ("__basicsize__", "__dictoffset__", "__flags__"))
+"""Of a class, as the interpreter reads them, whatever its own class says."""
 
 
 class _OneOfEach:
@@ -75,21 +80,21 @@ _NEVER = (type, type(sys), type(len), type(_OneOfEach.raised.__code__), _TYPES.f
 
 def of_array(value: Any, kind: Any) -> tuple[int, str | None] | None:
     """Bytes and words for an array, a tensor, a data frame or a model; None for everything else."""
-    module = str(kind.__module__)
+    module = str(MODULE(kind))
     top = module.partition(".")[0]
-    if top == "numpy" and kind.__name__ in ("ndarray", "memmap", "matrix"):
+    if top == "numpy" and NAME(kind) in ("ndarray", "memmap", "matrix"):
         return _numpy(value, kind)
     if top == "tensorflow":
         return _tensor(value, kind)
-    if top == "keras" and "Variable" in kind.__name__:
+    if top == "keras" and "Variable" in NAME(kind):
         inner = vars(value).get("_value")
         return None if inner is None else _tensor(inner, type(inner))
     if top == "torch" and hasattr(kind, "nelement"):
-        return int(value.element_size() * value.nelement()), f"{kind.__name__}"
-    if top == "pandas" and kind.__name__ in ("DataFrame", "Series"):
-        return _frame(value), kind.__name__
+        return int(value.element_size() * value.nelement()), NAME(kind)
+    if top == "pandas" and NAME(kind) in ("DataFrame", "Series"):
+        return _frame(value), NAME(kind)
     if kind in (str, bytes, bytearray):
-        return sys.getsizeof(value), kind.__name__
+        return sys.getsizeof(value), NAME(kind)
     return None
 
 
@@ -104,14 +109,14 @@ def _numpy(value: Any, kind: Any) -> tuple[int, str]:
     base = base_of(value)
     if base is not None:
         return int(base.nbytes), f"ndarray view of a {base.shape} base"
-    return int(value.nbytes), kind.__name__
+    return int(value.nbytes), NAME(kind)
 
 
 def _tensor(value: Any, kind: Any) -> tuple[int, str] | None:
-    if kind.__name__ == "EagerTensor":
+    if NAME(kind) == "EagerTensor":
         size = getattr(value.dtype, "size", 0) or 0
-        return int(value._num_elements()) * int(size), kind.__name__
-    if kind.__name__ == "ResourceVariable":
+        return int(value._num_elements()) * int(size), NAME(kind)
+    if NAME(kind) == "ResourceVariable":
         count = value.shape.num_elements()
         return None if count is None else (int(count) * int(value.dtype.size), "Variable")
     return None
@@ -122,34 +127,34 @@ def measure(value: Any, depth: int, parts: dict[int, int]) -> tuple[int, str | N
     kind = type(value)
     if kind in _MEMBERS:
         spent = id(value) in parts or len(parts) >= MOST_PARTS
-        return (0, kind.__name__) if spent else _of_inner(value, kind, _MEMBERS[kind], depth, parts)
+        return (0, NAME(kind)) if spent else _of_inner(value, kind, _MEMBERS[kind], depth, parts)
     measured = _of_alone(value, kind) if kind in _ALONE else of_array(value, kind)
     whole = base_of(value)
     known = id(value if whole is None else whole)
     if known in parts or len(parts) >= MOST_PARTS:
-        return 0, kind.__name__ if measured is None else measured[1]
+        return 0, NAME(kind) if measured is None else measured[1]
     if measured is None and _is_layer(kind):
-        measured = _layer(value, 0), kind.__name__
+        measured = _layer(value, 0), NAME(kind)
     if measured is not None:
         parts[known] = measured[0]
         return measured
     for base, members in _CONTAINERS:
         if issubclass(kind, base):
             return _of_inner(value, base, members, depth, parts)
-    size = parts[known] = int(kind.__basicsize__)
+    size = parts[known] = int(_BASIC(kind))
     for each in _kept_by(value, kind) if depth <= DEEPEST else ():
         size += measure(each, depth + 1, parts)[0]
-    return size, kind.__name__
+    return size, NAME(kind)
 
 
 def _of_alone(value: Any, kind: Any) -> tuple[int, str]:
     """The same for a number or a text, which keeps nothing else."""
-    return (kind.__basicsize__ if kind in _PLAIN else sys.getsizeof(value)), kind.__name__
+    return (kind.__basicsize__ if kind in _PLAIN else sys.getsizeof(value)), NAME(kind)
 
 
 def _of_inner(value: Any, base: Any, members: Any, depth: int, parts: dict[int, int]) -> tuple[int, str | None]:
     """The same for a container that is a member, or in one."""
-    count, name = base.__len__(value), type(value).__name__
+    count, name = base.__len__(value), NAME(type(value))
     own = parts[id(value)] = int(base.__sizeof__(value))
     if count == 0:
         return own, name
@@ -173,9 +178,7 @@ def _of_inner(value: Any, base: Any, members: Any, depth: int, parts: dict[int, 
 
 
 def _is_layer(kind: Any) -> bool:
-    return any(
-        base.__name__ == "Layer" and str(base.__module__).startswith(("keras", "tf_keras")) for base in kind.__mro__
-    )
+    return any(NAME(base) == "Layer" and str(MODULE(base)).startswith(("keras", "tf_keras")) for base in BASES(kind))
 
 
 def _layer(value: Any, depth: int) -> int:
@@ -184,14 +187,14 @@ def _layer(value: Any, depth: int) -> int:
     held: Any = object.__getattribute__(value, "__dict__")
     variables = [*held.get("_trainable_variables", ()), *held.get("_non_trainable_variables", ())]
     optimizer = held.get("optimizer") or held.get("_optimizer")
-    if optimizer is not None and type(optimizer).__dictoffset__:
+    if optimizer is not None and _HAS_DICT(type(optimizer)):
         variables += object.__getattribute__(optimizer, "__dict__").get("_variables", ())
-    size = int(type(value).__basicsize__)
+    size = int(_BASIC(type(value)))
     for variable in variables[:MOST_VARIABLES]:
         measured = of_array(variable, type(variable))
         size += 0 if measured is None else measured[0]
     inner = list(islice(held.get("_layers", ()), MOST_LAYERS)) if depth < DEEPEST else []
-    return size + sum(_layer(each, depth + 1) for each in inner if type(each).__dictoffset__)
+    return size + sum(_layer(each, depth + 1) for each in inner if _HAS_DICT(type(each)))
 
 
 def _kept_by(value: Any, kind: Any) -> list[Any]:
@@ -200,10 +203,10 @@ def _kept_by(value: Any, kind: Any) -> list[Any]:
         found = [*_contents(value.__closure__ or ()), *(value.__defaults__ or ())]
     elif kind is _TYPES.method:
         found = [value.__self__]
-    elif str(kind.__module__).partition(".")[0] in _FRAMEWORKS:
+    elif str(MODULE(kind)).partition(".")[0] in _FRAMEWORKS:
         held = dict.values(_attributes(value, kind))
         found = [each for each in islice(held, MOST_ATTRIBUTES) if of_array(each, type(each)) or _is_layer(type(each))]
-    elif kind.__flags__ & _HEAP_TYPE or issubclass(kind, BaseException):
+    elif _FLAGS(kind) & _HEAP_TYPE or issubclass(kind, BaseException):
         attributes = _attributes(value, kind)
         found = list(islice(dict.values(attributes), MOST_ATTRIBUTES))
         for each in islice(gc.get_referents(value), MOST_ATTRIBUTES):  # slots, and what a class in C has
@@ -218,10 +221,10 @@ def _kept_by(value: Any, kind: Any) -> list[Any]:
 
 def _attributes(value: Any, kind: Any) -> dict[Any, Any]:
     """The dictionary of an instance; an empty one where a class answers for it with code of its own."""
-    if not kind.__dictoffset__:
+    if not _HAS_DICT(kind):
         return {}
-    for base in kind.__mro__:
-        if type(vars(base).get("__dict__")).__name__ not in ("getset_descriptor", "member_descriptor", "NoneType"):
+    for base in BASES(kind):
+        if NAME(type(NAMESPACE(base).get("__dict__"))) not in ("getset_descriptor", "member_descriptor", "NoneType"):
             return {}
     held = object.__getattribute__(value, "__dict__")
     return held if type(held) is dict else {}
@@ -367,7 +370,7 @@ def words_of(sizes: list[tuple[int, str | None]]) -> str | None:
 def base_of(value: Any) -> Any:
     """The larger array that a NumPy view keeps; None for everything else."""
     kind = type(value)
-    if kind.__name__ != "ndarray" or kind.__module__ != "numpy":
+    if NAME(kind) != "ndarray" or MODULE(kind) != "numpy":
         return None
     base = value.base
     while type(base) is kind and type(base.base) is kind:

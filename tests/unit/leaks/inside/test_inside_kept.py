@@ -358,8 +358,11 @@ class OfItsOwn(type):
 def looks_at_what_hides() -> dict[str, list[Any]]:
     hidden, bag = Hidden(), SimpleNamespace(history=[bytes(100)] * 50)
     loud = OfItsOwn("Quiet", (), {"kept": [bytes(100)] * 60, "__module__": __name__})
+    one = object.__new__(loud)
+    object.__setattr__(one, "rows", [bytes(100)] * 70)
+    several = [object.__new__(loud) for _ in range(80)]
     found = look([here()])
-    del hidden, bag, loud
+    del hidden, bag, loud, one, several
     return found
 
 
@@ -368,6 +371,8 @@ def test_private_slots_plain_namespaces_and_classes_with_a_metaclass_are_looked_
     assert found["hidden.__rows"][3] == 40
     assert found["bag.history"][3] == 50
     assert found["Quiet.kept"][3] == 60
+    assert found["one.rows"][3] == 70
+    assert found["several"][3] == 80
 
 
 class App:
@@ -386,6 +391,30 @@ def look_at_an_app() -> tuple[dict[str, list[Any]], bool]:
 def test_an_attribute_that_leads_to_very_much_does_not_hide_the_next_one() -> None:
     found, whole = look_at_an_app()
     assert found["app.results"][3] == 70 and not whole
+
+
+class Wide:
+    def __init__(self) -> None:
+        for number in range(60):
+            setattr(self, f"part{number}", {"number": [number]})
+        self.rows = [bytes(100)] * 70
+
+
+class Deep:
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+
+def test_what_was_cut_off_on_a_long_way_is_seen_by_its_own_name() -> None:
+    """One of them is looked into when the long way has used up its part."""
+    parts = [Wide() for _ in range(8)]
+    place = ("train.py, main", __file__, ())
+    walk = kept.Walk(roots.Roots(own), bounds, 5.0)
+    walk.along([("long", Deep(Deep(parts)), place)], None)
+    assert not walk.whole
+    walk.allow(1.0)
+    walk.along([(f"part{number}", part, place) for number, part in enumerate(parts)], None)
+    assert sum(entry[0].endswith(".rows") for entry in walk.entries) == len(parts)
 
 
 class Rollout:
