@@ -216,7 +216,8 @@ def glance(step: StepPeak) -> Iterator[tuple[str, str, str]]:
     if step.available_bytes is not None:
         yield "Available", size(step.available_bytes), step.available_in or ""
     if step.largest_batch is not None:
-        yield "Largest batch", _at_least(step), liked(step) or largest(step)
+        remarks = ("" if step.largest_batch else largest(step), liked(step))
+        yield "Largest batch", _at_least(step), "; ".join(each for each in remarks if each)
     yield (
         "Step",
         f"{step.phase}, batch {step.batch}",

@@ -114,6 +114,17 @@ def test_a_batch_that_likely_fits_is_told_where_it_is_clearly_larger(
     assert fit_words.liked(replace(train_step(), largest_batch=most, likely_batch=likely)) == words
 
 
+def test_at_a_glance_the_batch_is_told_once_and_none_as_such() -> None:
+    def batch(**changes: object) -> tuple[str, str]:
+        step = replace(train_step(), **changes)
+        return next((figure, remark) for name, figure, remark in fit_words.glance(step) if name == "Largest batch")
+
+    figure, remark = batch(larger_may_fit=True, largest_batch=104, likely_batch=None)
+    assert figure == "at least 104" and "that fits is" not in remark
+    figure, remark = batch(largest_batch=0, likely_batch=40)
+    assert figure == "0" and remark.startswith("no batch surely fits; 40 likely fits")
+
+
 def test_where_only_bounds_do_not_fit_no_batch_surely_does() -> None:
     step = replace(train_step(), available_bytes=5200 * MIB, largest_batch=0)
     assert fit_words.verdict(step) == "may not fit" and fit_words.largest(step) == "no batch surely fits"

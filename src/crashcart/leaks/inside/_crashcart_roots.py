@@ -35,8 +35,8 @@ _NAME, _BASES, _NAMESPACE, _HAS_DICT = (
 )
 """Of a class, as the interpreter reads them, whatever its own class says."""
 _OPTIMIZED = 0x1
-_OF_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir", "stack"})
-_OF_FRAMES = frozenset({"_getframe", "currentframe"})
+_OF_VARIABLES = frozenset({"eval", "exec", "dir", "stack"})
+_OF_FRAMES = frozenset({"_getframe", "currentframe", "locals", "vars"})
 """What gives a function a snapshot of its variables: called by its own name, `inspect.stack` besides (`np.stack` and `model.eval`
 are others), or by any name."""
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
@@ -114,7 +114,8 @@ def variables(frame: Any) -> list[tuple[str, Any]]:
     return found
 
 
-_using: dict[Any, bool] = {}
+_using: dict[int, bool] = {}
+"""By the hash of a code object, which it does not keep alive."""
 
 
 def _may_use_a_snapshot(code: Any) -> bool:
@@ -124,14 +125,15 @@ def _may_use_a_snapshot(code: Any) -> bool:
         return True
     if names.isdisjoint(_OF_VARIABLES):
         return False
-    if code not in _using:
+    known = hash(code)
+    if known not in _using:
         import dis
 
         if len(_using) >= MOST_CODES:
             _using.clear()
         loaded = {each.argval for each in dis.get_instructions(code) if each.opname in _LOADS}
-        _using[code] = not loaded.isdisjoint(_OF_VARIABLES)
-    return _using[code]
+        _using[known] = not loaded.isdisjoint(_OF_VARIABLES)
+    return _using[known]
 
 
 def attributes(value: Any, kind: Any) -> list[tuple[str, Any]]:
