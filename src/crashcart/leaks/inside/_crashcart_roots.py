@@ -35,8 +35,8 @@ _NAME, _BASES, _NAMESPACE, _HAS_DICT = (
 )
 """Of a class, as the interpreter reads them, whatever its own class says."""
 _OPTIMIZED = 0x1
-_OF_VARIABLES = frozenset({"eval", "exec", "dir", "stack"})
-_OF_FRAMES = frozenset({"_getframe", "currentframe", "locals", "vars"})
+_OF_VARIABLES = frozenset({"vars", "eval", "exec", "dir", "stack"})
+_OF_FRAMES = frozenset({"_getframe", "currentframe", "locals"})
 """What gives a function a snapshot of its variables: called by its own name, `inspect.stack` besides (`np.stack` and `model.eval`
 are others), or by any name."""
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})

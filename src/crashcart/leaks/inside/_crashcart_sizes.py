@@ -50,10 +50,9 @@ MOST_VARIABLES, MOST_LAYERS, MOST_BLOCKS = 400, 100, 64
 _CONTAINERS: Any = ((list, list.__iter__), (tuple, tuple.__iter__), (dict, dict.values), (set, set.__iter__),
                     (frozenset, frozenset.__iter__), (deque, deque.__iter__))  # fmt: skip
 _MEMBERS: dict[Any, Any] = dict(_CONTAINERS)
-NAME, MODULE, BASES, NAMESPACE = (
-    vars(type)[each].__get__ for each in ("__name__", "__module__", "__mro__", "__dict__")
-)
-_BASIC, _HAS_DICT, _FLAGS = (vars(type)[each].__get__ for each in ("__basicsize__", "__dictoffset__", "__flags__"))
+_CLASS = vars(type)
+NAME, MODULE, BASES, NAMESPACE = (_CLASS[each].__get__ for each in ("__name__", "__module__", "__mro__", "__dict__"))
+_BASIC, _HAS_DICT, _FLAGS = (_CLASS[each].__get__ for each in ("__basicsize__", "__dictoffset__", "__flags__"))
 """Of a class, as the interpreter reads them, whatever its own class says."""
 
 
