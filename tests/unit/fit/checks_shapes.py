@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +47,8 @@ def settled_bytes() -> int:
 
 
 def true_bytes(build: Callable[[], Any], phase: str, batch: int) -> int:
-    """The most of a few steps; the first one also builds the function."""
+    """The middle of a few steps: on a busy machine, what one of them held may go when the next has begun. The first one also builds
+    the function."""
     before = settled_bytes()
     model = build()
     specs = batch_specs(model, None, phase)
@@ -60,13 +62,12 @@ def true_bytes(build: Callable[[], Any], phase: str, batch: int) -> int:
         model.make_train_function()
     else:
         model.make_predict_function()
-    most = 0
-    for step in range(5):
+    peaks = []
+    for _ in range(6):
         tf.config.experimental.reset_memory_stats(DEVICE)
         model.train_function(iterator) if phase == "train" else model.predict_function([next(iterator)])
-        if step:
-            most = max(most, tf.config.experimental.get_memory_info(DEVICE)["peak"])
-    return most - before
+        peaks.append(tf.config.experimental.get_memory_info(DEVICE)["peak"])
+    return int(statistics.median(peaks[1:])) - before
 
 
 def said(build: Callable[[], Any], phase: str, batch: int) -> StepPeak:
